@@ -1,6 +1,6 @@
 """Our component files work in the palette, on the canvas and as imported modules.
 
-Who decided it: Xircuits 1.19.2, whose own code is asked; and design.md section 2, component rules.
+Decided by Xircuits 1.19.2, whose own code is asked, and by design.md section 2, component rules.
 """
 
 from __future__ import annotations
@@ -56,33 +56,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(folder: Path) -> dict[str, dict[str, Any]]:
+def palette_nodes(folder: Path) -> dict[str, dict[str, Any]]:
     """Our part of the palette, as Xircuits' own handler answers."""
     return our_palette(folder)
 
 
-def test_the_palette_shows_every_component_we_have(shown: dict[str, dict[str, Any]]):
+def test_the_palette_shows_every_component_we_have(palette_nodes: dict[str, dict[str, Any]]):
     assert CLASSES, f"no component files in {installed_components_folder()}"
-    assert set(shown) == set(CLASSES)
+    assert set(palette_nodes) == set(CLASSES)
 
 
 def test_a_node_on_the_canvas_has_the_ports_its_module_has_at_run_time(
-    folder: Path, shown: dict[str, dict[str, Any]]
+    folder: Path, palette_nodes: dict[str, dict[str, Any]]
 ):
     """The palette reads text, the run reads annotations; they must agree, in order."""
-    drawn = {name: [port["name"] for port in entry["variables"]] for name, entry in shown.items()}
-    assert drawn == ports_at_run_time(folder, [file.stem for file in FILES])
+    ports = {
+        name: [port["name"] for port in entry["variables"]] for name, entry in palette_nodes.items()
+    }
+    assert ports == ports_at_run_time(folder, [file.stem for file in FILES])
 
 
-def test_the_import_path_of_a_node_is_that_of_its_file(shown: dict[str, dict[str, Any]]):
-    written = [file for file in FILES if component_classes(ast.parse(file.read_bytes()))]
-    paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in written}
-    assert {entry["file_path"] for entry in shown.values()} == paths
+def test_the_import_path_of_a_node_is_that_of_its_file(palette_nodes: dict[str, dict[str, Any]]):
+    files = [file for file in FILES if component_classes(ast.parse(file.read_bytes()))]
+    paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in files}
+    assert {entry["file_path"] for entry in palette_nodes.values()} == paths
 
 
-def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]):
-    """A bad one blanks the palette and every canvas with such a node."""
-    bad = {name: e["color"] for name, e in shown.items() if parse_color(e["color"]) is None}
+def test_every_colour_is_one_that_css_knows(palette_nodes: dict[str, dict[str, Any]]):
+    """An unknown colour blanks the palette and every canvas with such a node."""
+    bad = {name: e["color"] for name, e in palette_nodes.items() if parse_color(e["color"]) is None}
     assert bad == {}
 
 
@@ -100,8 +102,8 @@ def test_nodes_have_one_colour_for_each_of_five_roles():
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_the_roles_of_nodes_are_distinguished_by_everybody(sight: str):
-    """Also by the one man in twelve who sees red and green as others do not."""
+def test_color_blind_people_can_distinguish_the_roles_of_nodes(sight: str):
+    """One man in twelve confuses red and green."""
     colors = sorted({x.color for x in our_components().values()})
     apart = {
         (one, other): round(difference(_rgb(one), _rgb(other), sight))
@@ -129,11 +131,11 @@ def _doc_gaps(node: ComponentClass) -> Iterator[str]:
         *(PortSpec(x.name, "in", canvas_type(x.type)) for x in docstring.ins),
         *(PortSpec(x.name, "out", canvas_type(x.type)) for x in docstring.outs),
     ]
-    drawn = [replace(x, kind="in") if x.is_in else x for x in node.ports]
-    if [x for x in drawn if x.kind == "in"] != [x for x in explained if x.kind == "in"]:
-        yield f"{node.name}: its in ports are {drawn}, and it explains {explained}"
-    if {*drawn} != {*explained}:
-        yield f"{node.name}: it has {drawn}, and explains {explained}"
+    ports = [replace(x, kind="in") if x.is_in else x for x in node.ports]
+    if [x for x in ports if x.kind == "in"] != [x for x in explained if x.kind == "in"]:
+        yield f"{node.name}: its in ports are {ports}, and it explains {explained}"
+    if {*ports} != {*explained}:
+        yield f"{node.name}: it has {ports}, and explains {explained}"
     optional = {x.name for x in node.ports if x.kind == "in"}
     for port in docstring.ins:
         if (port.name in optional) != ("Default:" in port.text):
@@ -152,7 +154,7 @@ def test_the_page_of_the_commands_has_every_command_with_every_option():
     assert COMMANDS_PAGE.read_text(encoding="utf-8") == command_page(), again
 
 
-def test_no_class_name_is_taken_by_another_library(folder: Path):
+def test_no_other_library_has_a_class_with_our_name(folder: Path):
     """The palette knows a node by its class name alone and shows one of two."""
     others = {e["task"] for e in palette(folder) if e["category"] != "MCP_AGENT"}
     assert (set(CLASSES) - UPSTREAM_NAMES) & others == set()

@@ -18,7 +18,7 @@ from tools.imports import Import, cycle_in, folder_cycles, imports_of, modules_o
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 30
 
-# The arrows as design.md draws them; whoever reaches a package may use what that one may.
+# The arrows of design.md; a package may also use everything that its targets may use.
 ARROWS = {
     "components": {"canvas", "bridge", "views"},
     "cli": {"admin", "gateway", "canvas", "bridge", "views", "registries", "drawing"},
@@ -67,7 +67,7 @@ def layer_of(module: str) -> str:
 
 
 def violations(package: Path) -> list[str]:
-    """Return every import that goes against the house, as sentences."""
+    """Return a sentence for each import that breaks the rules."""
     modules = modules_of(package)
     imports = imports_of(package)
     sentences = [line for entry in imports for line in _judge(entry, package.name, modules)]
@@ -108,13 +108,13 @@ def test_imports_point_one_way():
 
 
 def modules_after(code: str) -> set[str]:
-    """What is loaded in a fresh Python that ran this, by the names of the whole packages."""
-    shown = "import sys; print(*{x.partition('.')[0] for x in sys.modules})"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}; {shown}"],
+    """Return the packages that a fresh Python has loaded after this code."""
+    print_modules = "import sys; print(*{x.partition('.')[0] for x in sys.modules})"
+    process = subprocess.run(
+        [sys.executable, "-c", f"{code}; {print_modules}"],
         cwd=PACKAGE.parent, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
-    return set(done.stdout.split())
+    return set(process.stdout.split())
 
 
 def test_importing_all_component_files_loads_nothing_heavy_but_xircuits():
@@ -146,7 +146,7 @@ TOYS = [
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """A small package in good order."""
+    """A small package that keeps the rules."""
     for file in ("bridge/c.py", "agent/b.py", "sources/mcp/b.py", "x_components.py"):
         _write(tmp_path / "toy" / file, "")
     _write(tmp_path / "toy/sources/files/d.py", "")
@@ -165,11 +165,11 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def test_a_package_in_good_order_has_no_violations(toy: Path):
+def test_a_sound_package_has_no_violations(toy: Path):
     assert violations(toy) == []
 
 
 @pytest.mark.parametrize(("file", "source", "says"), TOYS)
-def test_an_import_against_the_house_is_found(toy: Path, file: str, source: str, says: str):
+def test_an_import_against_the_rules_is_reported(toy: Path, file: str, source: str, says: str):
     _write(toy / file, source)
     assert any(says in line for line in violations(toy)), violations(toy)

@@ -1,4 +1,4 @@
-"""What the wheel holds, and that an installed package works in folders of every state.
+"""The wheel is complete, and an installed package works in folders of every state.
 
 Who decided it: design.md section 2, Installing. The states are those a real folder can be in:
 never initialised, initialised before the package came, initialised after it.
@@ -42,7 +42,7 @@ print("made", len(made), "nodes")
 """
 
 
-MADE = f"made {len(our_components())} nodes\n"
+OUTPUT = f"made {len(our_components())} nodes\n"
 # As if the lab, and what comes with it, were not installed.
 WITHOUT_LAB = """
 import sys
@@ -68,7 +68,7 @@ def names_in(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_wheel_holds_the_package_its_nodes_the_files_to_start_from_and_no_more(
+def test_the_wheel_has_the_package_its_nodes_and_starter_files_only(
     wheel: Path,
 ):
     """Component files are only where Xircuits looks."""
@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_its_nodes_the_files_to_start_from_and_no_mo
 
 
 def test_the_files_that_the_lab_loads_are_in_the_wheel(wheel: Path):
-    """Without it nothing scrolls to an agent's answer. Both versions are those of the package."""
+    """Without them no answer scrolls into view. Both versions are those of the package."""
     folder = ROOT / "packaging/labextension"
     files = [x.relative_to(folder).as_posix() for x in folder.rglob("*.*")]
     place = "data/share/jupyter/labextensions/xai-mcp-agent"
@@ -120,7 +120,7 @@ def prepare(environment: Environment, folder: Path) -> str:
 def assert_nodes_are_made(environment: Environment, folder: Path, file: str = "flow.py") -> None:
     """A script in the folder imports the component files and makes each node."""
     write_script(folder / file)
-    assert environment.run_python(folder, file) == MADE
+    assert environment.run_python(folder, file) == OUTPUT
 
 
 def write_script(file: Path) -> None:
@@ -138,19 +138,19 @@ def prepared(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_a_folder_never_initialised_works_after_init(installed: Environment, prepared: Path):
     """The palette is in the order of the files' lines; scripts run from anywhere, and by `%run`."""
-    shown = list(our_palette(prepared, installed.python))
-    agents = [x for x in shown if x.startswith("Agent")]
-    assert set(shown) == set(our_components())
+    nodes = list(our_palette(prepared, installed.python))
+    agents = [x for x in nodes if x.startswith("Agent")]
+    assert set(nodes) == set(our_components())
     assert agents == [x for x in our_components() if x.startswith("Agent")]
     assert agents[:4] == ["AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun"]
     for script in ("flow.py", "examples/flow.py"):
         assert_nodes_are_made(installed, prepared, script)
     shell = "from IPython import InteractiveShell as S; S.instance().run_line_magic('run', '{}')"
-    assert MADE in installed.run_python(prepared, "-c", shell.format("examples/flow.py"))
+    assert OUTPUT in installed.run_python(prepared, "-c", shell.format("examples/flow.py"))
 
 
 def test_the_examples_need_no_adopting(installed: Environment, prepared: Path):
-    """They name the files that nodes are written in; installed, these take them from another."""
+    """They name the source files of nodes, which an installed package has elsewhere."""
     files = sorted(str(x) for x in (prepared / "examples").glob("*.xircuits"))
     printed = installed.run(prepared, "xai-mcp-agent", "adopt", *files, "--json")
     assert {x["status"] for x in json.loads(printed)["files"]} == {"nothing to do"}
@@ -160,7 +160,7 @@ def test_the_examples_need_no_adopting(installed: Environment, prepared: Path):
 def test_the_menu_of_the_category_opens_readme_and_first_example(
     installed: Environment, prepared: Path
 ):
-    """Asked of Xircuits' own list of libraries, which the menu reads."""
+    """The menu reads Xircuits' own list of libraries."""
     ask = "from xircuits.library import save_component_library_config as s; s()"
     installed.run_python(prepared, "-c", ask)
     listed = prepared / ".xircuits/component_library_config.json"
@@ -197,7 +197,7 @@ def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
 def test_scripts_and_commands_work_without_the_lab(
     installed: Environment, prepared: Path, tmp_path: Path
 ):
-    """Whoever only runs compiled scripts does without JupyterLab and Xircuits."""
+    """Users who only run compiled scripts need neither JupyterLab nor Xircuits."""
     installed.run(prepared, "xircuits", "compile", FIRST_EXAMPLE, "quickstart.py")
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_LAB, encoding="utf-8")
     around = {"PYTHONPATH": str(tmp_path), "XAI_MCP_TRUST": "1"}

@@ -1,4 +1,4 @@
-"""What `xai_mcp_agent` itself offers, and that nobody is told to import anything else.
+"""The public names of `xai_mcp_agent`; pages and examples import no others.
 
 Names of inner modules may change at any time; these may not.
 """
@@ -80,7 +80,7 @@ def test_these_are_the_public_names():
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )
-def test_a_public_package_has_these_names_and_a_look_at_it_loads_nothing_heavy(
+def test_a_public_package_has_these_names_and_imports_nothing_heavy(
     package: ModuleType, names: list[str], also_heavy: set[str]
 ):
     """They need no bridge."""
@@ -92,7 +92,7 @@ def test_a_public_package_has_these_names_and_a_look_at_it_loads_nothing_heavy(
     assert {*HEAVY, *also_heavy} & loaded_by(code) == set()
 
 
-def test_a_name_that_there_is_not_is_an_attribute_error():
+def test_a_missing_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Brigde'"):
         xai_mcp_agent.__getattr__("Brigde")
     with pytest.raises(ImportError, match="cannot import name 'Brigde'"):
@@ -102,16 +102,16 @@ def test_a_name_that_there_is_not_is_an_attribute_error():
 
 
 def loaded_by(code: str) -> set[str]:
-    """The modules that a fresh process has loaded after this code."""
-    done = subprocess.run(
+    """Return the modules that a fresh process has loaded after this code."""
+    process = subprocess.run(
         [sys.executable, "-Werror", "-c", f"import sys; {code}; print(*sys.modules)"],
         cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
-    return set(done.stdout.split())
+    return set(process.stdout.split())
 
 
-def test_a_look_at_the_names_and_values_alone_load_nothing_heavy():
-    """A program that catches an error or makes an answer need not wait for a server's library."""
+def test_listing_names_and_importing_values_load_nothing_heavy():
+    """A program that only catches an error or builds a value starts quickly."""
     look = f"import xai_mcp_agent as x; assert x.__all__ == {PUBLIC} and dir(x)"
     values = "from xai_mcp_agent import SettingsError, ToolResult, Question, ToolRecord, Tool"
     assert HEAVY & loaded_by(f"{look}; {values}") == set()
@@ -121,8 +121,8 @@ def test_every_name_can_be_imported():
     assert [x for x in PUBLIC if getattr(xai_mcp_agent, x, None) is None] == []
 
 
-def test_type_checkers_and_editors_are_reported_the_same_names():
-    """They read the stub, and each name from where it is found."""
+def test_the_stub_has_the_same_names():
+    """They read the stub, which imports each name from its own module."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     (exported,) = (ast.literal_eval(x.value) for x in tree.body if isinstance(x, ast.Assign))
     homes = {
@@ -147,7 +147,7 @@ def test_a_public_name_says_what_it_is(name: str):
 
 
 def _alias_doc(name: str) -> str:
-    """The text below a type alias: editors show it, Python does not keep it."""
+    """Return the docstring below a type alias, which Python does not keep."""
     file = PACKAGE / f"{xai_mcp_agent._HOMES[name][1:].replace('.', '/')}.py"
     body = ast.parse(file.read_text(encoding="utf-8")).body
     for statement, below in itertools.pairwise(body):
@@ -156,7 +156,7 @@ def _alias_doc(name: str) -> str:
     return ""
 
 
-# Who shows names to others
+# Names on pages and in examples
 
 OUTER = {"components", "drawing", "planning", "registries", "search", "sources"}
 INNER = re.compile(

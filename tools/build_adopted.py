@@ -1,4 +1,4 @@
-"""The table of adopted workflows beside their shapes: `python -m tools.build_adopted` writes it.
+"""Writes the table of adopted workflows: `python -m tools.build_adopted`.
 
 It draws each shape of tests/support/old_workflows, adopts it, and compiles and runs the result.
 Takes half a minute.

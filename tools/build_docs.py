@@ -1,4 +1,4 @@
-"""Parts of the documentation that come from nodes and commands: `python -m tools.build_docs`.
+"""Generates documentation from nodes and commands: `python -m tools.build_docs`.
 
 Run it after a change of a node's ports or docstring, or of a command's. It writes docs/nodes.md and
 docs/commands.md.
@@ -29,7 +29,7 @@ _SHARED_BY = 3  # nodes; with fewer a reader finds it sooner under each
 _HEAD = """\
 # The nodes
 
-Written from the nodes' own explanations by `python -m tools.build_docs`: change those.
+Generated from the docstrings of the nodes by `python -m tools.build_docs`; edit those.
 On the canvas the same text is behind the *i* of each node, and in the palette under the mouse.
 
 ![The component library; each node explains itself](images/palette.png)
@@ -42,7 +42,7 @@ Row = tuple[str, str, str]
 
 
 def nodes_page() -> str:
-    """The page about all nodes."""
+    """Return the page about all nodes."""
     shared = _shared_rows()
     groups = [_group(name, nodes, shared) for name, nodes in _groups()]
     many = f"## Ports of many nodes\n\n{_list(shared)}\n"
@@ -50,7 +50,7 @@ def nodes_page() -> str:
 
 
 def _groups() -> Iterator[tuple[str, list[ComponentClass]]]:
-    """The nodes by their file, in the file's order."""
+    """Yield the name of each file and its nodes, in the file's order."""
     groups: dict[str, list[ComponentClass]] = {}
     for node in our_components().values():
         groups.setdefault(Path(node.path).stem.removesuffix("_components"), []).append(node)
@@ -60,7 +60,7 @@ def _groups() -> Iterator[tuple[str, list[ComponentClass]]]:
 
 
 def _overview() -> str:
-    """A line of links for each file."""
+    """Return a line of links for each file."""
     lines = (
         f"- {', '.join(f'[{node.name}](#{node.name.lower()})' for node in nodes)}"
         for _, nodes in _groups()
@@ -87,7 +87,7 @@ def _node(node: ComponentClass, shared: Sequence[Row]) -> str:
 
 
 def _shared_rows() -> list[Row]:
-    """The ports that several nodes have and explain alike."""
+    """Return the ports that several nodes explain alike."""
     counts = Counter(row for _, nodes in _groups() for node in nodes for row in _rows(node))
     return [row for row, count in counts.items() if count >= _SHARED_BY]
 

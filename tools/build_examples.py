@@ -55,8 +55,7 @@ def mcp_without_a_model() -> Workflow:
     flow.explain(
         call,
         "2. Call a tool",
-        "Double-click tool_name and arguments to change them; the list of step 1 says which "
-        "there are.",
+        "Double-click tool_name and arguments to change them; step 1 lists the tools.",
     )
     flow.explain(
         read,
@@ -83,20 +82,20 @@ def plan_and_run() -> Workflow:
     flow.explain(
         use,
         "1. The tools",
-        "Only those of this toolbelt are planned with; without one, those of all servers in "
+        "The plan uses the tools of this toolbelt; without one, the tools of all servers in "
         "mcp_settings.json.",
     )
     flow.explain(
         plan,
         "2. Plan",
-        "Which tools are called, and what with: worked out from words and shapes. Nothing is "
-        "called yet. Wire a model's name to model for better plans.",
+        "The tools to call and their arguments, found by words and types. Nothing is called "
+        "yet. Wire a model's name to model for better plans.",
     )
     flow.explain(
         run,
         "3. Run it",
-        "Results flow into later calls: the book that call 1 gives is borrowed. To say "
-        'something yourself wire given, such as "2.reader": "Esi".',
+        "Results flow into later calls: call 2 borrows the book that call 1 finds. To set an "
+        'argument yourself, wire given, such as "2.reader": "Esi".',
     )
     return flow
 
@@ -117,17 +116,17 @@ def tools_that_fit_together() -> Workflow:
     flow.explain(
         search,
         "1. Which tools fit?",
-        "Those of all servers, the best first. No model is asked in any of these.",
+        "Tools of all servers, the best first. No step here asks a model.",
     )
     flow.explain(
         explain,
         "2. Why this tool?",
-        "What it takes, and why a search, a plan or a rule chooses it. Try another tool_name.",
+        "Its parameters, and why a search, a plan or a rule chooses it. Try another tool_name.",
     )
     flow.explain(
         plan,
         "3. What comes before it?",
-        "The calls that lead there, and what somebody still has to say.",
+        "The calls that lead there, and the values that are still missing.",
     )
     return flow
 
@@ -162,7 +161,7 @@ def templates() -> list[Workflow]:
     ]
 
 
-def used_workflows() -> list[Workflow]:
+def tool_workflows() -> list[Workflow]:
     """Return the workflows that examples use as tools, in the folder `workflows`."""
     return [find_books()]
 
@@ -174,7 +173,7 @@ def main() -> None:
     write_lessons()
     for folder, flows in (
         (EXAMPLES, all_examples()),
-        (EXAMPLES / "workflows", used_workflows()),
+        (EXAMPLES / "workflows", tool_workflows()),
         (EXAMPLES / TEMPLATES, templates()),
     ):
         folder.mkdir(exist_ok=True)

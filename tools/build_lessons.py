@@ -182,21 +182,21 @@ _DRAWINGS: dict[str, Callable[[Workflow, bool], None]] = {
 
 
 def start_of(lesson: Lesson) -> Workflow:
-    """The workflow as a learner opens it."""
+    """Return the workflow as a learner opens it."""
     flow = Workflow(lesson.name)
     _DRAWINGS[lesson.name](flow, False)
     return flow
 
 
 def solution_of(lesson: Lesson) -> Workflow:
-    """A workflow that meets the lesson's goals."""
+    """Return a workflow that meets the lesson's goals."""
     flow = Workflow(lesson.solution.removesuffix(".xircuits"))
     _DRAWINGS[lesson.name](flow, True)
     return flow
 
 
 def all_lessons() -> list[tuple[Workflow, Path]]:
-    """Every workflow of the workshop with the folder it is shipped in."""
+    """Return every workflow of the workshop with its folder."""
     starts = [(start_of(x), WORKSHOP / x.folder) for x in LESSONS]
     return [*starts, *((solution_of(x), WORKSHOP / SOLUTIONS) for x in LESSONS)]
 

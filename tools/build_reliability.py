@@ -1,4 +1,4 @@
-"""The faults in docs/measured.md: `python -m tools.build_reliability` writes their table.
+"""Writes the table of faults in docs/measured.md: `python -m tools.build_reliability`.
 
 It provokes every fault of the catalogue (tests/faults) and counts how each kind ended. Takes a
 minute. The exact words of each fault are in tests/oracle/tables/faults.json.
@@ -19,7 +19,7 @@ _HEAD = "kind of fault", "faults", "it connects", "the call works", "the next ca
 
 
 def table(runs: dict[str, Run]) -> str:
-    """A row for each kind of fault, and a note on the healthy server."""
+    """Return a row for each kind of fault, and a note on the healthy server."""
     rows = [_row(kind, list(run.reports.values())) for kind, run in runs.items()]
     faults = sum(len(run.reports) for run in runs.values())
     stall = max(run.longest_stall_seconds for run in runs.values())

@@ -1,8 +1,8 @@
-"""The JSON Schema of `mcp_settings.json`, by which editors complete and check the file.
+"""Writes the JSON Schema of `mcp_settings.json`, with which editors complete and check it.
 
-Types, defaults and choices come from the settings' own classes, what a key means from the lists
-of `docs/settings.md`. `python -m tools.build_schema` writes it into the package, from where
-`xai-mcp-agent init` brings it beside a person's settings: it works offline.
+Types, defaults and choices come from the classes of the settings, the meanings of keys from the
+lists of `docs/settings.md`. `python -m tools.build_schema` writes it into the package, and
+`xai-mcp-agent init` copies it beside a user's settings, so that it works offline.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def settings_schema() -> dict[str, Any]:
-    """The schema of the whole file."""
+    """Return the schema of the whole file."""
     definitions: dict[str, Any] = {}
 
     def of(kind: Any) -> dict[str, Any]:
@@ -52,15 +52,11 @@ def settings_schema() -> dict[str, Any]:
         definitions[schema["title"]] = schema
         return {"$ref": f"#/$defs/{schema['title']}"}
 
-    def map_of(*schemas: dict[str, Any]) -> dict[str, Any]:
-        inner = schemas[0] if len(schemas) == 1 else {"anyOf": [*schemas]}
-        return {"type": "object", "additionalProperties": inner}
-
     text = {"type": "string"}
-    sources = {
-        key: map_of(of(ServerEntry if cls is ServerSettings else cls))
-        for key, cls in SECTIONS.items()
-    }
+    sources: dict[str, Any] = {}
+    for key, cls in SECTIONS.items():
+        entry = of(ServerEntry if cls is ServerSettings else cls)
+        sources[key] = {"type": "object", "additionalProperties": entry}
     rule = {"anyOf": [text, of(RuleEntry), of(StoredRules)]}
     of(OtherSections)
     others = definitions.pop("OtherSections")["properties"]
@@ -89,7 +85,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def _complete(name: str, schema: dict[str, Any]) -> None:
-    """The definition as a person reads it: what keys mean, and nothing of the classes."""
+    """Complete a definition: add the meanings of keys, and drop the names of classes."""
     shared = _meanings(_SHARED) if name in _SOURCES else {}
     own = _meanings(_HEADINGS.get(name, "no heading"))
     meanings = shared | {key: x for key, x in own.items() if x != "as of every source"}
@@ -119,7 +115,7 @@ def _meanings(heading: str) -> dict[str, str]:
 
 
 def schema_text() -> str:
-    """The file."""
+    """Return the text of the file."""
     return json.dumps(settings_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page about the command line, as the commands explain themselves."""
+"""Generator of the page about the command line, from the help of the commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from xai_mcp_agent.cli.main import app
 Record = tuple[str, str]
 
 _SHARED_BY = 3  # commands; with fewer a reader finds it sooner under each
-_NEARLY_ALL = 0.8  # of the commands: then those are named that do not take it
+_NEARLY_ALL = 0.8  # of the commands: the page then names the others
 
 _HEAD = """\
 # The command line
 
-Written from the commands' own explanations by `python -m tools.build_docs`: change those.
-`xai-mcp-agent --help` shows the same, `xai-mcp-agent tools list --help` that of one command.
+Generated from the help of the commands by `python -m tools.build_docs`; edit the help.
+`xai-mcp-agent --help` shows it too, and `xai-mcp-agent tools list --help` that of one command.
 
 A URL or a command works in place of a server's name. Quote a command of several words; a Python
 file is a command, too. Such a server needs no settings file and is trusted, because you typed it.
@@ -38,14 +38,14 @@ The [exit status](troubleshooting.md) says whether it worked.
 
 
 def commands() -> dict[tuple[str, ...], Any]:
-    """All commands by their words, in the order of the help text; that without words is ours."""
+    """Return all commands by their words, in the order of the help; the first has no words."""
     by_words: dict[tuple[str, ...], Any] = {}
     _collect(get_command(app), (), by_words)
     return by_words
 
 
 def command_page() -> str:
-    """The page."""
+    """Return the page."""
     own = {words: x for words, x in commands().items() if words and not _is_only_a_group(x)}
     shared = _shared_records(own)
     many = f"## What many commands take\n\n{_list(_with_exceptions(shared, own))}\n"
@@ -65,7 +65,7 @@ def _is_only_a_group(command: Any) -> bool:
 
 
 def _overview(by_words: Iterable[tuple[str, ...]]) -> str:
-    """A line of links for each group; that of the commands of one word comes first."""
+    """Return a line of links for each group; commands of one word come first."""
     groups: dict[str, list[str]] = {}
     for words in by_words:
         link = f"[`{' '.join(words)}`](#{'-'.join(words)})"
@@ -119,7 +119,7 @@ def _paragraphs(command: Any) -> list[str]:
 
 
 def _records(command: Any) -> list[Record]:
-    """The name and the explanation of each argument and option."""
+    """Return the name and the help of each argument and option."""
     context = _context(command)
     records: list[Record] = []
     for param in command.params:

@@ -1,7 +1,7 @@
 """The rules that the palette and the canvas force on a component file, read from its source.
 
 Each was tried with Xircuits 1.19.2: most violations empty the whole palette, or silently leave
-a port out. The findings say which file and line, and what would happen.
+a port out. The findings name file, line and effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OLDEST_PYTHON = (3, 11)
 
 
 def findings(file: Path) -> list[str]:
-    """Return what breaks the rules in `file`, as `name:line: what`; empty when all is well."""
+    """Return a line `name:line: problem` for each broken rule in `file`."""
     source = file.read_bytes()
     if not source.isascii():
         line = next(n for n, text in enumerate(source.splitlines(), 1) if not text.isascii())

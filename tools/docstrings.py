@@ -1,4 +1,4 @@
-"""A node's docstring, taken apart: what it says first, its ports, its branches, its example."""
+"""Parser of a node's docstring: its summary, ports, branches and example."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Docstring:
 
 
 def read_docstring(text: str) -> Docstring:
-    """Take a docstring apart.
+    """Parse a docstring.
 
     Raises:
-        ValueError: it has a heading or an item that is none of ours; says which.
+        ValueError: it has an unknown heading or item; the message names it.
     """
     head, *rest = _HEADING.split(text)
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
@@ -53,7 +53,7 @@ def read_docstring(text: str) -> Docstring:
 
 
 def _unwrap(paragraph: str) -> str:
-    """The paragraph on one line; a list keeps a line for each item."""
+    """Return the paragraph on one line; a list keeps a line for each item."""
     items = re.split(r"\n(?=- )", paragraph)
     return "\n".join(" ".join(item.split()) for item in items)
 

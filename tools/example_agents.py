@@ -49,9 +49,9 @@ def builtin_tools() -> Workflow:
     )
     flow.explain(
         tools,
-        "1. Tools that come along",
-        "They need no server and no settings. With list_files, read_file and write_file set "
-        "workspace, too: the folder that they stay in.",
+        "1. Built-in tools",
+        "They need no server and no settings. For list_files, read_file and write_file also set "
+        "workspace, the folder that they may use.",
     )
     _offline_notes(flow, agent, run)
     return flow
@@ -75,19 +75,19 @@ def quickstart_with_many_tools() -> Workflow:
     flow.explain(
         workbench,
         "1. Several hundred tools",
-        "The workbench has about 350. What is named there is shown in every request; for the "
-        "others the agent searches.\nDrag the empty canvas up for the rest.",
+        "The workbench has about 350. Every request has the tools in always_shown; the agent "
+        "searches for the others.\nDrag the empty canvas up for the rest.",
     )
     flow.explain(
         model,
         "2. How much is shown",
         "tool_token_budget: the most tokens that the descriptions of tools may take in a "
-        "request. With all of them it would be about 28,000.",
+        "request. All of them would take about 28,000.",
     )
     flow.explain(
         run,
         "3. Watch it search, then use",
-        "First it calls tool_search, then the tool that this has found.",
+        "First it calls tool_search, then the tool that it found.",
     )
     return flow
 
@@ -106,20 +106,20 @@ def history_of_an_agent() -> Workflow:
     flow.explain(
         agent,
         "1. An agent works",
-        "It calls a tool of the library. Every call is remembered, with how long it took and "
-        "what went wrong.",
+        "It calls a tool of the library. The history records every call with its duration and "
+        "its error.",
     )
     flow.explain(
         history,
         "2. What happened",
-        "since: 2h, 3d, or 2026-11-20. Nothing wired: everything, of all servers. The command "
-        "xai-mcp-agent history show shows the same.",
+        "since: 2h, 3d, or 2026-11-20. Without wires it shows all events of all servers, as the "
+        "command xai-mcp-agent history show does.",
     )
     flow.explain(
         status,
         "3. How the tools are doing",
-        "Calls, errors and durations of every tool there ever was; of one that is gone, since "
-        "when and why.",
+        "Calls, errors and durations of every tool that was ever listed, and when and why one "
+        "disappeared.",
     )
     return flow
 
@@ -211,8 +211,8 @@ def native_and_text() -> Workflow:
     flow.explain(
         text[0],
         "2. In text",
-        "A model without that is told in the system prompt how to write TOOL: name "
-        "{arguments}, and its text is read. That is text.",
+        "For other models the system prompt explains how to write TOOL: name {arguments}, and "
+        "their text is parsed. That is text.",
     )
     flow.explain(
         text[-1],
@@ -249,7 +249,7 @@ def memory_of_an_agent() -> Workflow:
     flow.explain(
         memory,
         "1. A place for notes",
-        "Give file a name, such as notes.db, and they are there again tomorrow.",
+        "Give file a name, such as notes.db, to keep them for tomorrow.",
     )
     flow.explain(
         first,
@@ -259,7 +259,7 @@ def memory_of_an_agent() -> Workflow:
     flow.explain(
         second,
         "3. A new conversation",
-        "This run knows nothing of the one before it, only what was noted.",
+        "This run knows nothing of the earlier one except its notes.",
     )
     return flow
 
@@ -280,7 +280,7 @@ def progress_of_an_agent() -> Workflow:
     flow.explain(
         library,
         "1. A task of several steps",
-        "Find the book, borrow it, list the loans: each step needs what came before.",
+        "Find the book, borrow it, list the loans: each step needs the results before it.",
     )
     flow.explain(
         run,

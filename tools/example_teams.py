@@ -59,8 +59,8 @@ def workflow_as_a_tool() -> Workflow:
     flow.explain(
         use,
         "1. A workflow is a tool",
-        "Open find_books.xircuits in the folder workflows: its Argument is what the tool "
-        "takes, its Finish what it gives back. A comment there describes it.",
+        "Open find_books.xircuits in the folder workflows: its Argument is the parameter "
+        "of the tool, its Finish the result. A comment there describes the tool.",
     )
     flow.explain(
         belt,
@@ -72,7 +72,7 @@ def workflow_as_a_tool() -> Workflow:
     flow.explain(
         run,
         "3. Each call is a run of its own",
-        "In a process of its own, with an agent of its own in it.",
+        "It has its own process and its own agent.",
     )
     return flow
 
@@ -95,8 +95,8 @@ def find_books() -> Workflow:
     flow.explain(
         belt,
         "How to change it",
-        "The comment Description is what the agent that\nuses this workflow reads of it. A "
-        "line of it that\nbegins with an argument's name is about that.",
+        "An agent that uses this workflow reads the\ncomment Description. A line that begins "
+        "with an\nargument's name describes that argument.",
         below=True,
     )
     return flow
@@ -131,10 +131,10 @@ def router_with_two_routes() -> Workflow:
         "The model reads the descriptions of the routes below and chooses one. Try: Find a "
         "book about whales.\nDrag the empty canvas up for the rest.",
     )
-    flow.explain(search, "2. A route with an agent", "What its AgentRun answers is the result.")
+    flow.explain(search, "2. A route with an agent", "The answer of its AgentRun is the result.")
     flow.explain(
         rules,
         "3. A route without any model",
-        "What AgentToolOutput is given is the result.",
+        "The input of AgentToolOutput is the result.",
     )
     return flow

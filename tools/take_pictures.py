@@ -1,4 +1,4 @@
-"""The pictures of the documentation, taken in a real lab: `python -m tools.take_pictures`.
+"""Takes the pictures of the documentation in a real lab: `python -m tools.take_pictures`.
 
 Look at them before you commit them.
 """
@@ -31,13 +31,13 @@ _CARDS = (("light", "Light", 1000), ("dark", "Dark", 1000), ("narrow", "Light", 
 _THEME = "isLight => document.body.dataset.jpThemeLight === String(isLight)"
 _NO_NOTICES = ".Toastify { visibility: hidden; }"
 
-_SHOWN = ".tray-item, #sidebar-tooltip"
-_PALETTE_PIXELS = 900  # as wide as the palette and the longest line of a tip
+_PALETTE_ITEMS = ".tray-item, #sidebar-tooltip"
+_PALETTE_PIXELS = 900  # width of the palette and the longest line of a tip
 _HEADING_PIXELS, _MARGIN_PIXELS = 64, 12
 
 
 def take_panel(running: Browser, address: str) -> list[Path]:
-    """The quickstart on a laptop with a chat at its side, and a call that waits for a word."""
+    """Take the quickstart beside a chat, and a call that waits for an approval."""
     canvas = open_lab(running, address, width=SMALL[0], height=SMALL[1])
     canvas.page.set_default_timeout(_RUN_MILLISECONDS)
     canvas.command("application:toggle-left-area")
@@ -56,7 +56,7 @@ def take_panel(running: Browser, address: str) -> list[Path]:
 
 
 def take_cards(running: Browser, address: str) -> list[Path]:
-    """The card of the quickstart's run: with a call unfolded, in the dark, and in a narrow lab."""
+    """Take the card of a run: with an unfolded call, in the dark theme, and in a narrow lab."""
     canvas = open_lab(running, address)
     canvas.open_workflow(_EXAMPLE)
     canvas.compile()
@@ -80,18 +80,18 @@ def take_cards(running: Browser, address: str) -> list[Path]:
 
 
 def take_palette(running: Browser, address: str) -> Path:
-    """Our nodes in the component library, one of them explaining itself."""
+    """Take our nodes in the component library, one of them with its explanation."""
     canvas = open_lab(running, address, width=1000, height=1480, scale=_SCALE)
     canvas.open_workflow(_EXAMPLE)
     canvas.command("xircuits-sidebar:toggle-display-nodes-in-library")
     Palette(canvas).explain("AgentUseMCPTools")
     file = IMAGES / "palette.png"
-    canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_SHOWN).all()))
+    canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_PALETTE_ITEMS).all()))
     return file
 
 
-def take_drawn(running: Browser, address: str, folder: Path) -> Path:
-    """A workflow as `xai-mcp-agent plan draw` makes it."""
+def take_drawing(running: Browser, address: str, folder: Path) -> Path:
+    """Take a workflow that `xai-mcp-agent plan draw` makes."""
     book, title = Reference(0, ("books", 0, "book_id")), Reference(0, ("books", 0, "title"))
     calls = [
         CallToDraw("library", "search_books", {"query": "travel"}),
@@ -111,7 +111,7 @@ def take_drawn(running: Browser, address: str, folder: Path) -> Path:
 
 
 def take_admin(running: Browser, folder: Path) -> Path:
-    """The page of the REST interface, with a call that waits."""
+    """Take the page of the REST interface, with a call that waits."""
     file, book = IMAGES / "admin.png", {"book_id": 7}
     call = {"tool": "library/return_book", "arguments": book}
     settings = folder / "mcp_settings.json"
@@ -133,7 +133,7 @@ def take_admin(running: Browser, folder: Path) -> Path:
 
 
 def _around(entries: list[Locator]) -> FloatRect:
-    """The part of the page with these, the heading over them, and what is beside them."""
+    """Return the part of the page with these entries, their heading and the text beside them."""
     boxes = [box for entry in entries if (box := entry.bounding_box())]
     top = min(box["y"] for box in boxes) - _HEADING_PIXELS
     bottom = max(box["y"] + box["height"] for box in boxes) + _MARGIN_PIXELS
@@ -151,7 +151,7 @@ def main() -> None:
                 *take_panel(running, address),
                 *take_cards(running, address),
                 take_palette(running, address),
-                take_drawn(running, address, working),
+                take_drawing(running, address, working),
                 take_admin(running, working),
             )
             for file in pictures:

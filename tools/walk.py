@@ -32,8 +32,8 @@ from tests.support.processes import wait_until
 
 COMMAND = "python -m tools.walk --page"
 
-Entered: TypeAlias = tuple[tuple[str, str], ...]
-"""Files of the package with their functions, in the order of the first time."""
+Trace: TypeAlias = tuple[tuple[str, str], ...]
+"""Files of the package with their functions, in the order of first use."""
 
 _PACKAGE = Path(xai_mcp_agent.__file__).parent
 _PREFIX = f"{_PACKAGE}{os.sep}"
@@ -50,22 +50,22 @@ class Walk:
     """Files and functions that one operation entered."""
 
     name: str
-    entered: Entered
+    trace: Trace
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files, each once."""
-        return tuple(dict.fromkeys(file for file, _ in self.entered))
+        return tuple(dict.fromkeys(file for file, _ in self.trace))
 
 
 @dataclass
 class _Tracer:
     """Notes the functions of the package that are entered during a walk, in every thread."""
 
-    entered: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    trace: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
     is_on: bool = False
-    first_function: str = ""  # a walk begins here; at once if empty
-    end_function: str = ""  # a walk ends before this; when all is quiet if empty
+    first_function: str = ""  # where a walk begins; at once if empty
+    end_function: str = ""  # where a walk ends; when all is quiet if empty
     last: float = 0.0
 
     @contextlib.contextmanager
@@ -82,17 +82,17 @@ class _Tracer:
     def start(self, first_function: str = "", end_function: str = "") -> None:
         """Begin a walk when everything before it is over."""
         self._wait_until_quiet()
-        self.entered.clear()
+        self.trace.clear()
         self.first_function, self.end_function = first_function, end_function
         self.is_on = not first_function
 
-    def stop(self) -> Entered:
+    def stop(self) -> Trace:
         """Stop tracing, and return the walk."""
         what = f"{self.first_function or 'anything'} is entered"
-        wait_until(lambda: bool(self.entered), what, _WALK_SECONDS)
+        wait_until(lambda: bool(self.trace), what, _WALK_SECONDS)
         self._wait_until_quiet()
         self.first_function, self.is_on = "", False
-        return tuple(self.entered)
+        return tuple(self.trace)
 
     def _wait_until_quiet(self) -> None:
         wait_until(
@@ -112,7 +112,7 @@ class _Tracer:
             self.is_on = name == self.first_function
         if self.is_on:
             file = code.co_filename.removeprefix(_PREFIX).replace(os.sep, "/")
-            self.entered.setdefault((file, name))
+            self.trace.setdefault((file, name))
 
 
 def walks() -> list[Walk]:
@@ -145,7 +145,7 @@ def _walk(tracer: _Tracer, name: str, operation: Callable[[], None]) -> Walk:
 
 
 def _agents_call(tracer: _Tracer) -> Walk:
-    """The second of two calls of a model."""
+    """Trace the second of two tool calls of an agent."""
 
     def script(body: dict[str, Any]) -> Step:
         answers = sum(x["role"] == "tool" for x in body["messages"])
@@ -178,17 +178,17 @@ def _run_agent(base_url: str) -> None:
     _node(AgentRun, agent_name="walker", question="Go on.").execute(ctx)
 
 
-def _change_notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:
-    entered: Entered = ()
+def _change_notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Trace:
+    trace: Trace = ()
     for name in ("warm", "walked"):
         file = Path(name).absolute()
         bridge.call_tool("walk", "add_later", {"name": name, "file": str(file)})
         tracer.start()
         file.touch()
-        entered = tracer.stop()
+        trace = tracer.stop()
         if name not in {x.name for x in bridge.list_tools("walk")}:
             raise TimeoutError(f"the tool {name!r} was not listed")
-    return entered
+    return trace
 
 
 def _diff() -> None:
@@ -212,7 +212,7 @@ def _node(component: Any, **values: Any) -> Any:
 
 @contextlib.contextmanager
 def _working_folder() -> Generator[None]:
-    """A new project, with the server in its settings."""
+    """Work in a new project with the server in its settings."""
     server = {"command": sys.executable, "args": [str(_SERVER)]}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         settings = Path("mcp_settings.json")
@@ -224,16 +224,16 @@ def _working_folder() -> Generator[None]:
 
 
 def table(walks: list[Walk]) -> str:
-    """The walks, a row for each."""
-    rows = ((x.name, len(x.files), len(x.entered)) for x in walks)
+    """Return the table, with a row for each walk."""
+    rows = ((x.name, len(x.files), len(x.trace)) for x in walks)
     return page.table(("over stdio", "files", "functions"), rows) + "\n"
 
 
 def in_order(walk: Walk) -> str:
-    """The files and their functions, in the order of the first time."""
-    lines = [f"\n{walk.name}: {len(walk.files)} files, {len(walk.entered)} functions"]
+    """Return the files and their functions, in the order of first use."""
+    lines = [f"\n{walk.name}: {len(walk.files)} files, {len(walk.trace)} functions"]
     last = ""
-    for file, function in walk.entered:
+    for file, function in walk.trace:
         lines.append(f"  {file if file != last else '':<40} {function}")
         last = file
     return "\n".join(lines)

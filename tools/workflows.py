@@ -57,11 +57,11 @@ class Workflow(workflow.Workflow):
         self.note(title, "\n".join(lines), above=above, below=node if below else None)
 
     def leave_room(self, width: float, *, before: Node) -> None:
-        """Leave so much of the row free to the left of a node, for others to be put there."""
+        """Leave this width of the row free to the left of a node, for others."""
         before.room_before = width
 
     def begin_row(self, node: Node) -> None:
-        """Have a node be the first of a row."""
+        """Begin a row with a node."""
         node.begins_row = True
 
     def _source(self, value: Any, node: Node, target: Port) -> workflow.Source:

@@ -1,4 +1,4 @@
-"""The REST interface of a bridge, over HTTP: every answer is held to its OpenAPI document.
+"""The REST interface of a bridge, over HTTP: every response is checked against its document.
 
 Decided by spec/4 (refresh and its error rows), spec/5 (POST /discover), and us.
 """
@@ -50,13 +50,13 @@ def client(bridge: Bridge) -> Generator[AdminClient]:
 
 
 def test_the_document_is_served_and_valid(client: AdminClient) -> None:
-    written = client.http.get("/openapi.json").json()
-    assert written == document()
-    for schema in written["components"]["schemas"].values():
+    answer = client.http.get("/openapi.json").json()
+    assert answer == document()
+    for schema in answer["components"]["schemas"].values():
         jsonschema_rs.meta.validate(schema)
 
 
-def test_sources_say_how_they_are_and_what_to_do(client: AdminClient) -> None:
+def test_sources_have_their_state_and_the_next_step(client: AdminClient) -> None:
     by_name = {x["name"]: x for x in client.get("/api/sources")["sources"]}
     assert by_name["gallery"]["state"] == "ready"
     assert by_name["asleep"]["state"] == "disabled"
@@ -122,7 +122,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "kind", "says"), REFUSED.values(), ids=REFUSED
 )
-def test_a_refusal_says_what_happened_and_what_to_do(
+def test_an_error_says_what_happened_and_what_to_do(
     client: AdminClient, method: str, path: str, body: Any, status: int, kind: str, says: str
 ) -> None:
     path, _, query = path.partition("?")
@@ -134,7 +134,7 @@ def test_a_refusal_says_what_happened_and_what_to_do(
     assert "sk-secret" not in str(problem)
 
 
-def test_no_route_no_method_and_no_json_are_problems_too(client: AdminClient) -> None:
+def test_unknown_routes_and_methods_and_bad_bodies_are_problems_too(client: AdminClient) -> None:
     answers = {
         404: client.http.get("/api/nothing"),
         405: client.http.delete("/discover"),
@@ -155,7 +155,7 @@ def test_without_a_token_nothing_but_the_page_is_served(client: AdminClient) -> 
     assert client.http.get("/", headers={"Authorization": ""}).status_code == 200
 
 
-def test_tools_come_in_pages_that_a_cursor_goes_on_from(client: AdminClient) -> None:
+def test_tools_come_in_pages_linked_by_a_cursor(client: AdminClient) -> None:
     whole = client.get("/api/tools")
     names, cursor = list[str](), ""
     while True:
@@ -183,7 +183,7 @@ def test_tools_are_filtered_and_switched_off_and_on(client: AdminClient) -> None
     assert client.get("/api/tools/gallery/add")["signature"].startswith("add(")
 
 
-def test_a_call_goes_through_and_stands_in_the_history(client: AdminClient) -> None:
+def test_a_call_succeeds_and_is_recorded_in_the_history(client: AdminClient) -> None:
     call = {"tool": "gallery/add", "arguments": {"a": 20, "b": 22}}
     assert client.post("/api/call", body=call)["structured"] == {"result": 42}
     (event,) = client.get("/api/history", source="gallery", tool="add", limit=1)["events"]
@@ -202,44 +202,46 @@ def test_the_history_comes_in_pages_from_the_newest(client: AdminClient) -> None
 
 
 def test_select_plan_and_graph(client: AdminClient) -> None:
-    wanted = {"request": "add two integers", "servers": ["gallery"]}
-    assert client.post("/api/select", body=wanted)["selected"]["tool"] == "add"
-    assert client.post("/api/plan", body=wanted)["calls"]
+    body = {"request": "add two integers", "servers": ["gallery"]}
+    assert client.post("/api/select", body=body)["selected"]["tool"] == "add"
+    assert client.post("/api/plan", body=body)["calls"]
     assert {"nodes", "edges"} <= client.get("/api/graph", source="gallery").keys()
 
 
 def later(pool: ThreadPoolExecutor, client: AdminClient, status: int) -> Future[Any]:
-    """The call of a tool that is asked for."""
+    """Start a call that needs an approval."""
     return pool.submit(client.post, "/api/call", status, PAPER)
 
 
 def test_a_call_that_needs_an_approval_waits_for_one(client: AdminClient) -> None:
     with client.events() as events, ThreadPoolExecutor() as pool:
         call = later(pool, client, 200)
-        asked = next_event(events, "approval").data
-        assert (asked["tool"], asked["arguments"]) == ("shred", {"paper": "contract"})
-        assert client.get("/api/approvals")["approvals"] == [asked]
-        client.post(f"/api/approvals/{asked['id']}", body={"answer": "once"})
+        approval = next_event(events, "approval").data
+        assert (approval["tool"], approval["arguments"]) == ("shred", {"paper": "contract"})
+        assert client.get("/api/approvals")["approvals"] == [approval]
+        client.post(f"/api/approvals/{approval['id']}", body={"answer": "once"})
         assert call.result(SECONDS)["text"] == "shredded contract"
-        assert next_event(events, "approval_over").data == {"id": asked["id"], "answer": "once"}
+        assert next_event(events, "approval_over").data == {"id": approval["id"], "answer": "once"}
         call = later(pool, client, 403)
-        asked = next_event(events, "approval").data
-        client.post(f"/api/approvals/{asked['id']}", body={"answer": "no"})
+        approval = next_event(events, "approval").data
+        client.post(f"/api/approvals/{approval['id']}", body={"answer": "no"})
         assert call.result(SECONDS)["type"].endswith("NotApproved")
-        client.post(f"/api/approvals/{asked['id']}", 404, {"answer": "once"})
+        client.post(f"/api/approvals/{approval['id']}", 404, {"answer": "once"})
 
 
-def test_nobody_in_time_is_no(client: AdminClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_approval_without_an_answer_in_time_is_a_no(
+    client: AdminClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     soon = partial(ApprovalRequest, limit_seconds=0.2)
     monkeypatch.setattr("xai_mcp_agent.policy.approvals.ApprovalRequest", soon)
     problem = client.post("/api/call", 403, PAPER)
     assert "0.2 s" in problem["detail"]
 
 
-def test_calls_of_others_are_asked_for_while_somebody_reads(
+def test_approvals_of_other_callers_are_shown_while_a_client_reads_events(
     bridge: Bridge, client: AdminClient
 ) -> None:
-    """A client of the gateway that cannot be asked itself; with no page open nobody is there."""
+    """The client of the gateway cannot be asked; without an open page its call is refused."""
 
     async def shred(operations: Operations) -> str:
         claude = operations.for_caller(Caller("gateway", "Claude"))
@@ -247,8 +249,8 @@ def test_calls_of_others_are_asked_for_while_somebody_reads(
 
     with client.events() as events:
         call = bridge.submit(shred)
-        asked = next_event(events, "approval", agent="Claude").data
-        client.post(f"/api/approvals/{asked['id']}", body={"answer": "once"})
+        approval = next_event(events, "approval", agent="Claude").data
+        client.post(f"/api/approvals/{approval['id']}", body={"answer": "once"})
         assert call.result(SECONDS) == "shredded contract"
     desks = bridge.aio.engine.approvals.hosts
     wait_until(lambda: not any(getattr(x, "is_watched", False) for x in desks), "nobody reads")
@@ -256,8 +258,8 @@ def test_calls_of_others_are_asked_for_while_somebody_reads(
         bridge.run(shred)
 
 
-def test_who_goes_is_not_waited_for(client: AdminClient) -> None:
-    """Neither the call at its server nor a question about it is left behind."""
+def test_a_call_ends_when_its_client_disconnects(client: AdminClient) -> None:
+    """Neither the call at its server nor its approval is left behind."""
     with client.events() as events:
         for tool in (PAPER, {"tool": "gallery/wait", "arguments": {"label": "gone"}}):
             with pytest.raises(Exception, match="timed out"):
@@ -267,7 +269,7 @@ def test_who_goes_is_not_waited_for(client: AdminClient) -> None:
     wait_until(lambda: "gone" in client.post("/api/call", body=stopped)["text"], "it was stopped")
 
 
-def test_events_tell_of_sources_inventories_and_calls(bridge: Bridge, client: AdminClient) -> None:
+def test_events_report_sources_inventories_and_calls(bridge: Bridge, client: AdminClient) -> None:
     with client.events() as events:
         assert next_event(events, "source", name="gallery").data["state"] == "ready"
         assert next_event(events, "history", change="discovered").data["count"] > 1
@@ -289,7 +291,7 @@ def test_events_tell_of_sources_inventories_and_calls(bridge: Bridge, client: Ad
         assert int(next_event(events, "history").id) > int(called.id)
 
 
-def test_a_client_that_missed_much_is_told_to_read_anew(
+def test_a_client_that_missed_many_events_gets_reread(
     client: AdminClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xai_mcp_agent.admin.events._MAX_EVENTS", 3)
@@ -297,12 +299,12 @@ def test_a_client_that_missed_much_is_told_to_read_anew(
         next_event(events, "reread")
 
 
-def test_a_client_of_another_history_begins_anew(client: AdminClient) -> None:
+def test_a_client_of_another_history_starts_again(client: AdminClient) -> None:
     with client.events(**{"Last-Event-ID": "9" * 18}) as events:
         next_event(events, "history")
 
 
-def test_a_client_that_takes_nothing_is_cut_off(
+def test_a_client_that_reads_nothing_is_disconnected(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xai_mcp_agent.admin.events._SEND_SECONDS", 0.1)
@@ -319,7 +321,7 @@ def test_a_client_that_takes_nothing_is_cut_off(
     bridge.run(stream)
 
 
-def test_discover_restarts_servers_and_says_what_came_of_each(client: AdminClient) -> None:
+def test_discover_restarts_servers_and_reports_each(client: AdminClient) -> None:
     """spec/5: re-discovery restarts child services and re-indexes tools."""
 
     def process() -> str:
@@ -331,11 +333,11 @@ def test_discover_restarts_servers_and_says_what_came_of_each(client: AdminClien
     assert "nowhere" in answers["broken"]["error"]
     assert "add" in answers["gallery"]["tools"]
     assert process() != before
-    wanted = {"request": "add two integers", "servers": ["gallery"]}
-    assert client.post("/api/select", body=wanted)["selected"]["tool"] == "add"
+    body = {"request": "add two integers", "servers": ["gallery"]}
+    assert client.post("/api/select", body=body)["selected"]["tool"] == "add"
 
 
-def test_a_locked_tool_is_read_and_then_accepted(tmp_path: Path) -> None:
+def test_a_locked_tool_can_be_reviewed_and_accepted(tmp_path: Path) -> None:
     settings = {"mcpServers": {"gallery": gallery_entry(lock=True)}}
     with (
         Bridge(settings, lock=tmp_path / "lock.json") as bridge,
@@ -352,8 +354,8 @@ def test_a_locked_tool_is_read_and_then_accepted(tmp_path: Path) -> None:
         assert client.post("/api/call", body=call)["structured"] == {"result": 3}
 
 
-def test_a_refresh_that_the_history_cannot_take_is_an_error(tmp_path: Path) -> None:
-    """spec/4: 500, and the inventory may be there in part."""
+def test_a_refresh_that_the_history_cannot_store_is_an_error(tmp_path: Path) -> None:
+    """spec/4: 500; part of the inventory may be stored."""
     (tmp_path / "file").touch()
     with (
         Bridge(
@@ -368,7 +370,7 @@ def test_a_refresh_that_the_history_cannot_take_is_an_error(tmp_path: Path) -> N
 
 
 def test_over_a_socket_no_token_is_needed(tmp_path: Path) -> None:
-    """And a history that is switched off is no error."""
+    """A history that is switched off is not an error either."""
     socket, servers = tmp_path / "admin.sock", {"gallery": gallery_entry()}
     with (
         Bridge({"mcpServers": servers}, store="off") as bridge,

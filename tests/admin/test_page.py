@@ -1,4 +1,4 @@
-"""The page in a real Chromium, as somebody at a small laptop uses it."""
+"""The page in a real Chromium, in the window of a small laptop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def address(bridge: Bridge) -> Generator[str]:
 def opened(
     running: Browser, address: str, scheme: Literal["light", "dark"] = "light"
 ) -> tuple[Page, list[str]]:
-    """The page in a new window, and what went wrong with it."""
+    """Open the page in a new window; return it and a list of its errors."""
     size = {"width": SMALL[0], "height": SMALL[1]}
     page = running.new_page(viewport=size, color_scheme=scheme)  # pyright: ignore[reportArgumentType]
     page.set_default_timeout(SECONDS * 1000)
@@ -71,7 +71,9 @@ def source(page: Page, name: str, state: str) -> None:
     expect(row.locator(".state")).to_have_text(state, timeout=SECONDS * 1000)
 
 
-def test_it_shows_what_is_there_in_both_schemes_and_fits(running: Browser, address: str) -> None:
+def test_the_page_shows_sources_in_both_color_schemes_and_fits(
+    running: Browser, address: str
+) -> None:
     backgrounds = set[str]()
     for scheme in ("light", "dark"):
         page, wrong = opened(running, f"{address}/#token={TOKEN}", scheme)
@@ -92,7 +94,7 @@ def test_it_shows_what_is_there_in_both_schemes_and_fits(running: Browser, addre
     assert len(backgrounds) == 2
 
 
-def test_without_the_token_it_asks_for_it(running: Browser, address: str) -> None:
+def test_the_page_asks_for_a_missing_token(running: Browser, address: str) -> None:
     page, _ = opened(running, address)
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Open").click()
@@ -106,7 +108,7 @@ def test_without_the_token_it_asks_for_it(running: Browser, address: str) -> Non
     page.close()
 
 
-def test_its_tools_are_searched_and_switched_by_keyboard(
+def test_tools_can_be_searched_and_switched_by_keyboard(
     running: Browser, bridge: Bridge, address: str
 ) -> None:
     page, wrong = opened(running, f"{address}/#token={TOKEN}")
@@ -124,7 +126,7 @@ def test_its_tools_are_searched_and_switched_by_keyboard(
     page.close()
 
 
-def test_a_tool_that_waits_is_read_and_accepted(running: Browser, address: str) -> None:
+def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: str) -> None:
     page, wrong = opened(running, f"{address}/#token={TOKEN}")
     page.get_by_role("button", name="locked", exact=True).click()
     page.get_by_text("Tools of locked").wait_for()
@@ -139,14 +141,14 @@ def test_a_tool_that_waits_is_read_and_accepted(running: Browser, address: str) 
     page.close()
 
 
-def test_a_call_is_approved_or_not_where_somebody_reads_it(running: Browser, address: str) -> None:
+def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: str) -> None:
     page, wrong = opened(running, f"{address}/#token={TOKEN}")
     page.get_by_text("live", exact=True).wait_for()
     with AdminClient(address) as client, ThreadPoolExecutor() as pool:
         for button, status in (("Do not make it", 403), ("Make this call", 200)):
             call = pool.submit(client.post, "/api/call", status, SHRED)
             page.get_by_text("admin wants to call shred of shredder").wait_for()
-            # A mark that turns the direction of words is shown as what it is.
+            # A character that changes the direction of text is made visible.
             assert "the \ufffdcontract" in page.locator(".call pre").inner_text()
             page.get_by_role("button", name=button).click()
             call.result(SECONDS)
@@ -156,7 +158,9 @@ def test_a_call_is_approved_or_not_where_somebody_reads_it(running: Browser, add
     page.close()
 
 
-def test_it_is_live_and_refreshes(running: Browser, bridge: Bridge, address: str) -> None:
+def test_the_page_follows_changes_and_refreshes_a_source(
+    running: Browser, bridge: Bridge, address: str
+) -> None:
     page, _ = opened(running, f"{address}/#token={TOKEN}")
     source(page, "gallery", "ready")
     bridge.disconnect("gallery")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.canvas_file import Document, load, nodes_of, problems
 from tests.support.layout_faults import faults
-from tools.build_examples import EXAMPLES, all_examples, templates, used_workflows
+from tools.build_examples import EXAMPLES, all_examples, templates, tool_workflows
 from tools.workflows import Workflow
 from xai_mcp_agent.drawing.layout import VIEW_HEIGHT, VIEW_WIDTH
 
@@ -24,7 +24,7 @@ def without_line_numbers(document: Document) -> Document:
 
 def test_every_workflow_is_what_its_description_makes_and_has_no_faults() -> None:
     """A port that was renamed, or a docstring that was changed, needs new examples."""
-    described = {".": all_examples(), "workflows": used_workflows(), "templates": templates()}
+    described = {".": all_examples(), "workflows": tool_workflows(), "templates": templates()}
     for folder, flows in described.items():
         files = {file.stem for file in (EXAMPLES / folder).glob("*.xircuits")}
         assert files == {flow.name for flow in flows}

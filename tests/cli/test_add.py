@@ -1,4 +1,4 @@
-"""`servers add` and `remove`: a server is written as it was typed, and tried once."""
+"""`servers add` and `remove`: an entry is written as typed, and the server tried once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MINE = """\
 
 @pytest.fixture
 def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Settings of a person whom nothing makes trust more than they agreed to."""
+    """Settings of a user whose environment trusts nothing."""
     monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
     file = folder / "mcp_settings.json"
     file.write_text(MINE)
@@ -48,22 +48,22 @@ def entry(file: Path, name: str) -> Any:
 
 
 def unchanged(ran: Ran, file: Path, status: int, *texts: str) -> bool:
-    """Whether a command failed with this status and these texts, and wrote nothing."""
+    """Return whether a failed command has these texts; check its status and the unchanged file."""
     assert (ran.status, file.read_text()) == (status, MINE)
     return all(x in ran.text for x in texts)
 
 
-def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, cli: Cli):
+def test_add_writes_a_command_tries_it_and_shows_its_tools(file: Path, cli: Cli):
     status, out, err = cli("servers add units --", warm_python(), UNITS)
     assert (status, err) == (0, "")
     assert all(x in out for x in ("has 2 tools:", "convert_units("))
     assert entry(file, "units") == {"command": warm_python(), "args": [UNITS]}
     assert all(x in file.read_text() for x in ("// mine", "// the first", "/* no more */"))
     waiting = TrustStore().untrusted_parts(load_settings(file))
-    assert [x.source for x in waiting] == ["old"], "what was typed is trusted, nothing else"
+    assert [x.source for x in waiting] == ["old"], "only the typed entry is trusted"
 
 
-def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, cli: Cli):
+def test_a_server_that_cannot_start_is_written_and_its_last_output_shown(file: Path, cli: Cli):
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     ran = cli("servers add bad --", sys.executable, "-c", crash)
     assert ran.status == 1
@@ -116,7 +116,7 @@ def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli
     }  # fmt: skip
 
 
-def test_a_variable_that_is_passed_on_is_a_reference_and_a_plain_secret_is_warned_about(
+def test_a_variable_without_a_value_becomes_a_reference_and_a_plain_secret_a_warning(
     file: Path, cli: Cli
 ):
     words = "-e API_TOKEN -e OTHER_SECRET=hush-hush-1234 -e LEVEL=3"
@@ -129,7 +129,7 @@ def test_a_variable_that_is_passed_on_is_a_reference_and_a_plain_secret_is_warne
     assert "hush-hush" not in ran.text
 
 
-def test_a_file_with_a_key_is_private_or_a_note_says_who_can_read_it(folder: Path, cli: Cli):
+def test_a_new_file_with_a_key_is_private_and_a_readable_one_causes_a_note(folder: Path, cli: Cli):
     file = folder / "new" / "mcp_settings.json"
     add = f"servers add it --settings {file} -e GITHUB_TOKEN={KEY}"
     assert cli(f"{add} {UNKNOWN}").status == 0
@@ -140,10 +140,10 @@ def test_a_file_with_a_key_is_private_or_a_note_says_who_can_read_it(folder: Pat
     assert "chmod" not in cli(f"{add} --replace {UNKNOWN}").text
     file.write_text('// c\n{"x": NaN, "mcpServers": {}}')
     ran = cli(f"{add} {UNKNOWN}")
-    assert (ran.status, KEY in ran.text) == (1, False), "what cannot be written is not shown"
+    assert (ran.status, KEY in ran.text) == (1, False), "the refused entry is not quoted"
 
 
-def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, cli: Cli):
+def test_remove_deletes_one_server_and_keeps_everything_else(file: Path, cli: Cli):
     assert unchanged(cli("servers remove odl"), file, 1, "Did you mean 'old'?")
     cli("servers add new --no-check -- y")
     assert cli("servers remove new").status == 0
@@ -162,7 +162,7 @@ def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: 
         assert (ran.status, file.read_bytes(), text in ran.text) == (1, before, True)
 
 
-def test_a_file_of_a_subfolder_is_written_as_the_folder_of_the_settings_reaches_it(
+def test_the_path_of_a_file_in_a_subfolder_is_written_absolute(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     (folder / "sub").mkdir()
@@ -173,7 +173,7 @@ def test_a_file_of_a_subfolder_is_written_as_the_folder_of_the_settings_reaches_
     assert entry(file, "clock")["args"] == [str(folder / "sub/clock.py")]
 
 
-# What is shown of an entry before somebody agrees to it
+# Facts about an entry before the user agrees
 
 SCRIPTS = {
     "API_TOKEN=abcdefgh1; touch OWNED": "API_TOKEN=***; touch OWNED",
@@ -186,11 +186,11 @@ SCRIPTS = {
 }
 
 
-def test_a_command_behind_a_secret_is_shown(folder: Path):
-    """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
+def test_a_command_after_a_secret_is_shown(folder: Path):
+    """A user cannot agree to a hidden command, neither in `discover` nor before a run."""
     file = folder / "mcp_settings.json"
 
-    def shown(entry: dict[str, Any]) -> str:
+    def facts_of(entry: dict[str, Any]) -> str:
         file.write_text(json.dumps({"it": entry}))
         loaded = load_settings(file)
         text = describe_parts(loaded, loaded.parts)
@@ -199,11 +199,11 @@ def test_a_command_behind_a_secret_is_shown(folder: Path):
 
     for script, expected in SCRIPTS.items():
         assert redact_args(["-c", script], Secrets())[1] == expected
-        text = shown({"command": "sh", "args": ["-c", script]})
+        text = facts_of({"command": "sh", "args": ["-c", script]})
         assert escape_hidden(expected.rpartition("***")[2]) in text
     own = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
-    assert shown(own).split("\n") == [
+    assert facts_of(own).split("\n") == [
         "  it:", "      starts sh ./evil.sh", "      gets the environment variable API_TOKEN: ***",
     ]  # fmt: skip
     later = {"url": "https://e.org/mcp?key=abcdefgh1&x=${NOT_SET_YET}"}
-    assert "https://e.org/mcp?key=***" in shown(later)
+    assert "https://e.org/mcp?key=***" in facts_of(later)

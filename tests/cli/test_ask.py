@@ -14,10 +14,10 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 
 ASK = ("ask", "Convert 5 miles to kilometres")
-GONE = {"command": "no-such-program-anywhere"}
+MISSING_PROGRAM = {"command": "no-such-program-anywhere"}
 
 
-def test_only_the_answer_goes_into_another_program(examples: Path, cli: Cli):
+def test_a_pipe_gets_only_the_answer(examples: Path, cli: Cli):
     status, out, err = cli(*ASK, "--show", "normal")
     assert status == 0, out + err
     assert out.endswith("sentence: 5 mi = 8.04672 km\n")
@@ -28,7 +28,7 @@ def test_only_the_answer_goes_into_another_program(examples: Path, cli: Cli):
     assert any("bad" in x for x in answer["left_out"])
 
 
-def test_an_agent_has_only_the_named_servers_and_needs_each(examples: Path, cli: Cli):
+def test_server_limits_the_agent_to_these_servers_and_requires_each(examples: Path, cli: Cli):
     assert cli(*ASK, "--server", "library", "--json").json["calls"] == []
     status, out, err = cli(*ASK, "--server", "units", "--server", "bad")
     assert (status, out.endswith("sentence: 5 mi = 8.04672 km\n"), "bad" in err) == (1, True, True)
@@ -61,8 +61,8 @@ def test_a_wrong_option_or_an_empty_question_is_wrong_usage(examples: Path, cli:
         assert (ran.status, ran.out, hint in ran.text) == (2, "", True), line
 
 
-def test_without_any_tool_it_fails_and_says_why_on_stderr(folder: Path, cli: Cli):
-    write_settings(folder, {"gone": GONE})
+def test_ask_fails_without_any_tool_and_explains_it_on_stderr(folder: Path, cli: Cli):
+    write_settings(folder, {"gone": MISSING_PROGRAM})
     for more in ((), ("--server", "gone")):
         status, out, err = cli(*ASK, *more)
         assert (status, out) == (1, "")
@@ -72,7 +72,7 @@ def test_without_any_tool_it_fails_and_says_why_on_stderr(folder: Path, cli: Cli
     assert (ran.status, ran.json["answer"], ran.json["stopped"]) == (1, "", "no_tools")
     assert "was not found" in ran.json["left_out"][0]
     assert "No tool of this agent can be used" in ran.err
-    write_settings(folder, {"it": entry(), "gone": {**GONE, "required": True}})
+    write_settings(folder, {"it": entry(), "gone": {**MISSING_PROGRAM, "required": True}})
     status, out, err = cli(*ASK)
     assert (status, out) == (1, "")
     assert "Required, but without a tool that can be used: gone." in err
@@ -92,8 +92,10 @@ def test_ask_waits_for_named_servers_and_for_others_up_to_the_limit(
     assert answer["left_out"] == ([] if has_late else [late])
 
 
-def test_its_transcript_can_be_drawn(examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch):
-    """`draw` advises to have one written."""
+def test_the_transcript_of_ask_can_be_drawn(
+    examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+):
+    """`plan draw` recommends a transcript."""
     lines = examples / "runs.jsonl"
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
     assert cli(*ASK).status == 0
@@ -103,7 +105,7 @@ def test_its_transcript_can_be_drawn(examples: Path, cli: Cli, monkeypatch: pyte
     assert {(x["run"], x["agent"]) for x in events} == {(events[0]["run_id"], "agent")}
 
 
-def test_a_question_comes_from_stdin_and_a_conversation_goes_on(
+def test_ask_reads_the_question_from_stdin_and_continues_a_conversation(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     """As in a shell: `echo question | xai-mcp-agent ask`, and `--continue` for the next one."""
@@ -122,7 +124,7 @@ def test_a_question_comes_from_stdin_and_a_conversation_goes_on(
     assert len(after) > len(before)
 
 
-def test_a_model_is_asked_as_the_options_say(
+def test_the_options_decide_how_the_model_is_asked(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     schema = '{"type": "object", "properties": {"km": {"type": "number"}}}'
@@ -139,7 +141,7 @@ def test_a_model_is_asked_as_the_options_say(
     assert (ran.status, "no.json cannot be used as --schema" in ran.err) == (1, True)
 
 
-def test_a_tool_that_was_approved_with_the_question_is_called_unasked(folder: Path, cli: Cli):
+def test_approve_lets_a_tool_be_called_without_a_question(folder: Path, cli: Cli):
     write_settings(folder, {"shredder": shredder_entry()})
     script = [calls(("shredder_shred", {"paper": "deed"})), says("Done.")]
     with model_endpoint([*script, *script]) as endpoint:

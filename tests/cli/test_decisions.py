@@ -21,7 +21,7 @@ OFF = "is switched off: no agent is offered it."
 
 @pytest.fixture
 def project(folder: Path) -> Path:
-    """A folder with a locked server, which has changed a tool since that was used first."""
+    """A folder with a locked server that has changed a tool since its first use."""
 
     def tool(name: str, **properties: object) -> dict[str, object]:
         schema = {"type": "object", "properties": properties}
@@ -41,7 +41,7 @@ def lock_of(folder: Path) -> str:
 
 
 def digest_in(text: str) -> str:
-    """The first digest in it."""
+    """Return the first digest in a text."""
     match = re.search(r"[0-9a-f]{32}", text)
     assert match is not None
     return match[0]
@@ -50,7 +50,7 @@ def digest_in(text: str) -> str:
 # Switching off
 
 
-def test_tools_are_switched_off_and_on_and_lists_show_it(
+def test_tools_are_switched_off_and_on_and_lists_show_their_state(
     project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     assert cli("tools disable shop pay") == (0, f"shop: pay {OFF}\n", "")
@@ -61,8 +61,8 @@ def test_tools_are_switched_off_and_on_and_lists_show_it(
     out = cli("tools list shop").out
     assert "pay(to?: string) (changed since it was accepted): Pays." in out
     assert "ask(no parameters) (switched off): Asks." in out
-    shown = cli("tools list shop --all --json").json
-    assert [x["name"] for x in shown["tools"] if not x["is_enabled"]] == ["ask"]
+    answer = cli("tools list shop --all --json").json
+    assert [x["name"] for x in answer["tools"] if not x["is_enabled"]] == ["ask"]
     assert "ask: switched off; " in cli("tools list --all").out
     monkeypatch.setenv("XAI_MCP_STORE", "memory")
     assert cli("tools disable shop pay").status == 0, "also where the history is forgotten"
@@ -96,10 +96,8 @@ def test_accepting_all_says_when_no_tools_are_locked(shredder: Path, cli: Cli):
     assert "Nothing waits to be accepted" in cli("tools accept --all").out
 
 
-def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_it(
-    project: Path, cli: Cli
-):
-    """Of less, a server could find another definition in hours."""
+def test_without_a_terminal_only_the_whole_digest_accepts_a_definition(project: Path, cli: Cli):
+    """A server could find another definition with the same short digest in hours."""
     before = lock_of(project)
     ran = cli("tools accept shop pay")
     assert (ran.status, ran.out) == (1, "")
@@ -126,7 +124,7 @@ def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_
     assert re.search(r"([0-9a-f]{32})  all of it", err)
 
 
-def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path):
+def test_a_person_accepts_exactly_the_definition_on_the_screen_or_nothing(project: Path):
     before = lock_of(project)
     for answers, end in ((("", "no"), "shop: nothing was accepted."),
                          (("y",), "shop: pay is accepted as it is now.")):  # fmt: skip
@@ -143,7 +141,7 @@ def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path):
     assert lock_of(project) != before
 
 
-def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(project: Path, cli: Cli):
+def test_lists_of_tools_show_locked_tools_and_unreadable_decisions(project: Path, cli: Cli):
     lock = project / "mcp_tools.lock.json"
     decided = json.loads(lock.read_text())
     del decided["sources"]["mcp:shop"]["accepted"]["ask"]
@@ -151,11 +149,11 @@ def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(project
     out = cli("tools list shop").out
     assert "pay(to?: string) (changed since it was accepted): Pays." in out
     assert "ask(no parameters) (not accepted yet): Asks." in out
-    shown = cli("tools list shop --json").json
-    assert [x["is_held"] for x in shown["tools"]["shop"]] == [True, True]
+    answer = cli("tools list shop --json").json
+    assert [x["is_held"] for x in answer["tools"]["shop"]] == [True, True]
     assert "ask: not accepted yet; never called" in cli("tools list shop --all").out
-    listed_tools = cli("tools list shop --all --json").json["tools"]
-    assert {x["name"]: x["is_held"] for x in listed_tools} == {"ask": True, "pay": True}
+    tools = cli("tools list shop --all --json").json["tools"]
+    assert {x["name"]: x["is_held"] for x in tools} == {"ask": True, "pay": True}
     assert cli("tools explain shop ask").out.startswith("shop: ask (not accepted yet)")
     lock.unlink()
     assert "ask(no parameters): Asks." in cli("tools list shop").out, "the first use accepts it"
@@ -168,7 +166,9 @@ def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(project
     assert cli("servers check shop").status == 1
 
 
-def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(project: Path, cli: Cli):
+def test_the_graph_shows_current_decisions_or_the_recorded_ones_for_the_past(
+    project: Path, cli: Cli
+):
     def off(*words: str) -> list[str]:
         nodes = cli("history graph --format json", *words).json["nodes"]
         return [x["label"] for x in nodes if not x["is_enabled"]]
@@ -188,7 +188,7 @@ def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(projec
 
 @pytest.fixture
 def shredder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose only server destroys."""
+    """A folder whose only server has destructive tools."""
     write_settings(folder, {"shredder": shredder_entry(folder / "journal")})
     monkeypatch.setenv("CI", "true")
     return folder
@@ -200,7 +200,7 @@ def approved(folder: Path) -> dict[str, str]:
     return lock["sources"].get("mcp:shredder", {}).get("approved", {})
 
 
-def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli):
+def test_an_approval_needs_the_digest_of_the_description_on_the_screen(shredder: Path, cli: Cli):
     approve = "tools approve shredder shred"
     status, _, err = cli(approve)
     assert status == 1
@@ -226,8 +226,8 @@ def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli):
     assert "xai-mcp-agent tools approve" in events[0].payload["by"]
 
 
-def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path):
-    """A yes that was typed before the question approves nothing."""
+def test_a_person_at_the_terminal_sees_the_whole_description_and_is_asked(shredder: Path):
+    """Keys typed before the question approve nothing."""
     words = (*COMMAND, "approve", "shredder", "shred")
     with terminal(*words, folder=shredder) as screen:
         screen.type("y")
@@ -244,7 +244,7 @@ def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path):
     assert list(approved(shredder)) == ["shred"]
 
 
-def test_a_foreign_file_is_no_waiting_run(folder: Path, cli: Cli):
+def test_a_file_that_is_not_a_waiting_run_is_refused(folder: Path, cli: Cli):
     file = folder / "x.run.json"
     for text, says in (
         ("{}", "is not the file of a waiting run"),

@@ -1,4 +1,4 @@
-"""`servers discover`: servers of other programs are shown, and taken when they are named."""
+"""`servers discover` shows servers of other programs and takes the named ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's home without anything in it; the working folder is a project in it."""
+    """An empty home; the working folder is a project in it."""
     home = folder / "home"
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -68,7 +68,7 @@ PLACES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_settings_of_a_program_are_shown_and_its_server_taken(home: Path, cli: Cli, place: str):
+def test_servers_of_another_program_are_shown_and_can_be_taken(home: Path, cli: Cli, place: str):
     write(home, place, PLACES[place])
     status, out, _ = cli("servers discover")
     assert (status, "  it: " in out) == (0, True)
@@ -80,7 +80,7 @@ def test_the_settings_of_a_program_are_shown_and_its_server_taken(home: Path, cl
     assert TrustStore().untrusted_parts(loaded) == ()
 
 
-def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(home: Path, cli: Cli):
+def test_only_claude_codes_project_of_this_folder_is_shown(home: Path, cli: Cli):
     nothing = (0, "No settings of other programs were found on this machine.\n", "")
     assert cli("servers discover") == nothing
     projects = {str(home / x): {"mcpServers": {f"of_{x}": SERVER}} for x in ("project", "other")}
@@ -89,7 +89,7 @@ def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(ho
     assert ("of_project" in out, "of_other" in out) == (True, False)
 
 
-def test_discover_shows_no_secret_and_warns_where_one_was_copied(home: Path, cli: Cli):
+def test_discover_shows_no_secret_and_warns_about_copied_ones(home: Path, cli: Cli):
     servers = {
         "env": {**SERVER, "env": {"API_KEY": TOKEN}},
         "args": {"command": "npx", "args": ["some-server", "--api-key", TOKEN]},
@@ -114,7 +114,7 @@ BROKEN = {
 }
 
 
-def test_a_broken_file_hides_no_other(home: Path, cli: Cli):
+def test_a_broken_file_does_not_hide_the_others(home: Path, cli: Cli):
     write(home, ".lmstudio/mcp.json", {"mcpServers": {"good": SERVER}})
     for kind, text in BROKEN.items():
         write(home, ".cursor/mcp.json", text)
@@ -133,7 +133,7 @@ def test_a_broken_file_hides_no_other(home: Path, cli: Cli):
     assert ("good: npx" in out, out.count("!! ")) == (True, 3)
 
 
-def test_a_fault_of_another_programs_file_is_reported_with_its_place(home: Path, cli: Cli):
+def test_a_fault_in_another_programs_file_is_reported_with_its_place(home: Path, cli: Cli):
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
@@ -160,7 +160,7 @@ def test_a_taken_or_ambiguous_name_is_refused(home: Path, cli: Cli):
     assert ours.read_text().endswith("// mine")
 
 
-def test_two_servers_of_one_program_are_told_apart_by_their_files(home: Path, cli: Cli):
+def test_two_servers_of_one_program_are_distinguished_by_their_files(home: Path, cli: Cli):
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
     mine = f"{home}/project/.cursor/mcp.json#it"
@@ -169,7 +169,7 @@ def test_two_servers_of_one_program_are_told_apart_by_their_files(home: Path, cl
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
-def test_a_name_that_no_command_could_be_given_is_taken_under_another(home: Path, cli: Cli):
+def test_a_server_whose_name_is_not_valid_here_is_taken_under_another_name(home: Path, cli: Cli):
     for name in ("a/b", "canvas", "a\x1b[2Jb", " "):
         write(home, ".cursor/mcp.json", {"mcpServers": {name: {**SERVER, "cwd": "\x1b[2J"}}})
         assert "\x1b" not in cli("servers discover").out

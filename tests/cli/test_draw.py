@@ -1,4 +1,4 @@
-"""`plan draw`: what it writes, never over a user's file, and what it says is missing."""
+"""`plan draw` writes a workflow, never over a user's file, and reports missing parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GET = {**SEARCH, "key": {**KEY, "name": "get_book"}, "arguments": {"book_id": 14
 
 @pytest.fixture(autouse=True)
 def project(folder: Path) -> Path:
-    """A project that knows the server `library`."""
+    """A project whose settings have the server `library`."""
     write_settings(folder, {"library": {"command": "no-such-program"}})
     return folder
 
@@ -36,15 +36,15 @@ def write(name: str, *lines: Any) -> str:
     return name
 
 
-def called(*arguments: Any, record: str) -> None:
-    """Calls in the history, recorded as this says."""
+def record_calls(*arguments: Any, record: str) -> None:
+    """Record calls in the history, with the parts that `record` names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XAI_MCP_RECORD", record)
         loaded = load_settings(None)
     recorder = HistoryRecorder(find_place(loaded), str, record=loaded.record)
-    for given in arguments:
+    for values in arguments:
         key = ToolKey("mcp", "library", "search_books")
-        recorder.record_call(key, 0.1, "", given, ToolResult(structured={"id": "978-0142"}))
+        recorder.record_call(key, 0.1, "", values, ToolResult(structured={"id": "978-0142"}))
     recorder.close(30)
 
 
@@ -58,8 +58,8 @@ def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli):
     assert "library/get_book\nbook_id = results[0].books[0].book_id" in texts
 
 
-def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli):
-    """Wherever a link leads, also to where nothing is yet."""
+def test_an_existing_file_or_link_is_kept(folder: Path, cli: Cli):
+    """Also a link that leads nowhere yet."""
     target = folder / "mine.xircuits"
     target.write_text("mine", encoding="utf-8")
     (folder / "link.xircuits").symlink_to(folder / "outside")
@@ -78,12 +78,12 @@ def test_draw_takes_the_newest_run_of_the_history_or_explains_how_to_record_one(
     ran = cli("plan draw")
     assert (ran.status, ran.out, "There is no history yet" in ran.err) == (1, "", True)
     assert "XAI_MCP_RECORD=arguments,results" in ran.err
-    called({"query": "sea"}, record="none")
+    record_calls({"query": "sea"}, record="none")
     ran = cli("plan draw")
     assert ran.status == 1
     assert "made 1 call, but no arguments were recorded" in ran.err
     assert all(x in ran.err for x in ('"record": ["arguments", "results"]', "XAI_MCP_TRANSCRIPT"))
-    called({}, {"isbn": "978-0142"}, record="arguments,results")
+    record_calls({}, {"isbn": "978-0142"}, record="arguments,results")
     out = cli("plan draw").out
     assert out.startswith("Written: drawn_run.xircuits, 2 calls, 1 wire")
 
@@ -117,7 +117,7 @@ def test_a_plan_is_drawn(cli: Cli):
     assert answer["missing"] == [missing]
 
 
-def test_runs_are_listed_and_chosen(cli: Cli):
+def test_draw_lists_runs_and_draws_the_named_one(cli: Cli):
     started = {"run": "r2", "agent": "helper", "event": "RunStarted", "asked": "Find a book."}
     write("runs.jsonl", SEARCH, started, {**GET, "run": "r2"})
     lines = cli("plan draw runs.jsonl --list").out.splitlines()
@@ -145,10 +145,10 @@ def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
         assert (ran.status, ran.err[:7], says in ran.err) == (1, "error: ", True), name
 
 
-def test_secrets_of_a_conversation_are_not_written_into_the_drawing(
+def test_secrets_of_a_conversation_are_not_drawn(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
-    """In a transcript it is hidden already; a conversation has all as it was."""
+    """A transcript is masked already; a conversation is not."""
     token = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     monkeypatch.setenv("SHOP_TOKEN", "zebra-crossing-77")
     arguments = {
@@ -162,6 +162,6 @@ def test_secrets_of_a_conversation_are_not_written_into_the_drawing(
     ]
     Path("talk.json").write_text(json.dumps(talk))
     assert cli("plan draw talk.json").status == 0
-    written = (folder / "talk_drawn.xircuits").read_text()
-    assert "ada" in written
-    assert not [x for x in ("hunter2", "sk-proj", "zebra-crossing") if x in written]
+    text = (folder / "talk_drawn.xircuits").read_text()
+    assert "ada" in text
+    assert not [x for x in ("hunter2", "sk-proj", "zebra-crossing") if x in text]

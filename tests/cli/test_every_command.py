@@ -1,4 +1,4 @@
-"""What all commands have in common, over a table that has each of them: the frame's contract."""
+"""The contract that all commands share, tested over a table of all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xai_mcp_agent.cli.output import say
 _COLUMNS = 80
 LEAVES = {" ".join(x): y for x, y in commands().items() if not hasattr(y, "commands")}
 
-# The least that each needs, and whether it starts the server of the settings.
+# The shortest valid arguments of each command, and whether it starts the settings' server.
 STARTS, READS, MAKES = "starts", "reads", "makes"
 TABLE = {
     "init": (MAKES, "new"),
@@ -83,7 +83,7 @@ def line_of(command: str) -> str:
 
 
 def is_whole(line: str) -> bool:
-    """Whether it must not be wrapped: one word, as a path is, a command to copy, or JSON."""
+    """Return whether a line must not be wrapped: a single word, a command to copy, or JSON."""
     return len(line.split()) == 1 or line.lstrip().startswith(("xai-mcp-agent ", '"'))
 
 
@@ -96,8 +96,8 @@ def test_the_table_has_every_command():
 
 
 @pytest.mark.parametrize("command", STARTING)
-def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command: str):
-    """Where nobody can be asked, the error says what to run; with --json it is on stdout."""
+def test_no_server_starts_before_the_user_agrees(strange: Path, cli: Cli, command: str):
+    """Without a terminal the error says what to run; with --json it is on stdout."""
     ran = cli(line_of(command))
     assert (ran.status, ran.out) == (1, "")
     assert f"xai-mcp-agent trust {strange}" in ran.text
@@ -107,10 +107,10 @@ def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command:
 
 
 @pytest.mark.parametrize("command", LEAVES)
-def test_a_command_keeps_the_contract_of_all(
+def test_every_command_keeps_the_common_contract(
     strange: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
 ):
-    """JSON where it is asked for, the exit statuses, names that are empty, and lines that fit."""
+    """--json prints JSON; exit statuses, empty names and line lengths are the same everywhere."""
     kind, words = TABLE[command]
     wrong = cli(f"{command} --nonsense {words}")
     assert (wrong.status, wrong.out) == (2, "")
@@ -123,7 +123,7 @@ def test_a_command_keeps_the_contract_of_all(
         empty = cli(" ".join("''" if x == "theirs" else x for x in line_of(command).split()))
         assert (empty.status, empty.out) == (2, "")
         assert "The name of a server is empty" in empty.text or "Name a server" in empty.text
-    # Those that start something are asked with settings above.
+    # Commands that start servers are tested with settings above.
     for has_settings in (False,) if kind == STARTS else (True, False):
         if not has_settings:
             (strange / "mcp_settings.json").unlink()
@@ -133,7 +133,7 @@ def test_a_command_keeps_the_contract_of_all(
     assert not (strange / "started").exists()
 
 
-def test_settings_that_cannot_be_read_are_named_with_the_place(folder: Path, cli: Cli):
+def test_unreadable_settings_are_reported_with_the_place(folder: Path, cli: Cli):
     (folder / "mcp_settings.json").write_text('{"mcpServers": {"a": }')
     for command in ("servers check", "tools list", "history show"):
         ran = cli(f"{command} --json")
@@ -143,7 +143,7 @@ def test_settings_that_cannot_be_read_are_named_with_the_place(folder: Path, cli
         )
 
 
-def test_help_fits_and_has_words_of_people(cli: Cli):
+def test_help_fits_eighty_columns_and_has_plain_words(cli: Cli):
     for words in commands():
         text = cli(" ".join(words), "--help").out
         assert max(map(len, text.splitlines())) <= _COLUMNS, words
@@ -158,7 +158,7 @@ def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     assert cli("").out.split() == ["refresh"]
 
 
-def test_a_command_to_copy_stays_in_one_line(monkeypatch: pytest.MonkeyPatch):
+def test_a_command_to_copy_stays_on_one_line(monkeypatch: pytest.MonkeyPatch):
     command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
     monkeypatch.setattr("sys.stdout", screen := Screen())
     say(f"{'word ' * 12}{command} and so on")

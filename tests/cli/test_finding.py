@@ -1,4 +1,4 @@
-"""`search`, `tools select`, `explain` and `suggest`, and plans: asked at the example servers."""
+"""`search`, `tools select`, `explain` and `suggest`, and plans, with the example servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xai_mcp_agent.planning import read_plan
 LEND = "Search books about the sea and borrow one for reader R2"
 
 
-def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(examples: Path, cli: Cli):
+def test_search_shows_the_best_tool_first_also_when_a_server_fails(examples: Path, cli: Cli):
     status, out, err = cli("search 'convert miles'")
     assert out.startswith("1.00  units: convert_units(")
     assert "name matches 'convert'" in out
@@ -30,7 +30,7 @@ def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(examples
 # Selections
 
 
-def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli):
+def test_select_shows_the_tools_that_fit_the_budget_and_why(examples: Path, cli: Cli):
     status, out, err = cli("tools select 'lend a book'")
     assert out.startswith("8 of 8 tools shown, ")
     assert all(x in out for x in ("library_borrow_book: ", "all tools fit"))
@@ -52,7 +52,7 @@ def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli
         assert cli(f"tools select x --budget {budget}").status == 2
 
 
-def test_a_variable_that_is_no_budget_is_named(
+def test_a_variable_that_is_not_a_budget_is_reported(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setenv("XAI_TOOL_BUDGET", "nonsense")
@@ -63,9 +63,7 @@ def test_a_variable_that_is_no_budget_is_named(
 # One tool
 
 
-def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
-    examples: Path, cli: Cli
-):
+def test_explain_shows_how_to_call_a_tool_and_when_it_was_first_seen(examples: Path, cli: Cli):
     text = cli("tools explain library borrow_book").text
     assert text.startswith("library: Borrow a book ")
     assert "borrow_book(book_id: integer, reader: string)" in text
@@ -86,8 +84,8 @@ def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
         assert (ran.status, hint in ran.err) == (1, True)
 
 
-def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(folder: Path, cli: Cli):
-    """Its history is opened while the tool is there already."""
+def test_explain_knows_when_a_new_tool_was_first_seen(folder: Path, cli: Cli):
+    """The history is opened after the tool is listed."""
     (folder / "own.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     write_settings(folder, {}, functions={"own": {"file": "own.py"}})
     assert cli("tools explain own shout --json").json["first_seen"]
@@ -105,7 +103,7 @@ def test_suggest_names_the_next_tool_and_why(examples: Path, cli: Cli):
 # Plans
 
 
-def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(examples: Path, cli: Cli):
+def test_a_plan_shows_missing_values_and_failed_servers(examples: Path, cli: Cli):
     status, out, err = cli("plan make", LEND)
     assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
     assert all(x in out for x in ("book_id: ", "of call 1", "without a language model"))
@@ -123,7 +121,7 @@ def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(examples: 
     assert (ran.status, "Say what is to be done" in ran.err) == (2, True)
 
 
-def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(examples: Path, cli: Cli):
+def test_a_plan_is_written_to_a_file_and_an_existing_file_is_backed_up(examples: Path, cli: Cli):
     file = examples / "plan.json"
     file.write_text("mine", encoding="utf-8")
     ran = cli("plan make", LEND, "--out", "plan.json", "--json")
@@ -137,7 +135,7 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(examples: Pat
     assert (ran.status, "cannot be written" in ran.err) == (1, True)
 
 
-def test_a_model_makes_the_plan_or_a_draft_says_why_not(
+def test_a_model_makes_the_plan_or_the_draft_explains_why_not(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
@@ -158,7 +156,7 @@ def test_a_model_makes_the_plan_or_a_draft_says_why_not(
     assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in reasons
 
 
-def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli):
+def test_the_exit_status_of_a_check_says_whether_the_plan_is_sound(examples: Path, cli: Cli):
     arguments = {"reader": {"value": "Ada"}, "book": {"value": 3}}
     plan = {"calls": [{"tool": "library/borrow_book", "args": arguments}]}
     (examples / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
@@ -172,8 +170,8 @@ def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli):
     assert (ran.status, ran.json) == (0, {"problems": [], "checked": 1, "calls": 1})
 
 
-def test_a_file_without_calls_to_check_is_named(examples: Path, cli: Cli):
-    for name, text, text_shown, status in (
+def test_a_file_without_calls_to_check_is_reported(examples: Path, cli: Cli):
+    for name, text, expected, status in (
         ("none.json", '{"calls": []}', "It has no calls to check", 0),
         ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
         ("other.xircuits", "{}", "it has no 'layers'", 1),
@@ -183,6 +181,6 @@ def test_a_file_without_calls_to_check_is_named(examples: Path, cli: Cli):
         if text is not None:
             (examples / name).write_text(text)
         ran = cli(f"plan check {name}")
-        assert (ran.status, text_shown in ran.text, "?." in ran.text) == (status, True, False), (
+        assert (ran.status, expected in ran.text, "?." in ran.text) == (status, True, False), (
             ran.text
         )

@@ -1,4 +1,4 @@
-"""What `history show` shows of histories that were written without servers; it starts none."""
+"""`history show` with histories that were written without servers; it starts none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.processes import wait_until
 from tests.support.recorded import NOON, a_history, a_tool, place_of_file, write_history
 from tests.support.scripts import child_environment
 from xai_mcp_agent import Bridge, Subject, Tool
-from xai_mcp_agent.cli import history as shown_history
+from xai_mcp_agent.cli import history as history_command
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Event
@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def show(file: Path, cli: Cli) -> Callable[..., str]:
-    """Show that history; what was printed."""
+    """Returns the output of `history show` for the file."""
 
     def show(*words: str) -> str:
         status, out, err = cli("history show", *words, "--store", str(file))
@@ -57,7 +57,7 @@ def show(file: Path, cli: Cli) -> Callable[..., str]:
 
 @pytest.fixture
 def lines(show: Callable[..., str]) -> Callable[..., list[str]]:
-    """Its lines, without days and times."""
+    """Returns the lines of the output, without days and times."""
     return lambda *words: [x[10:] for x in show(*words).splitlines() if x[2:3] == ":"]
 
 
@@ -65,8 +65,8 @@ def session(
     source: Subject, minute: int, *tools: Tool, reason: str = "it was closed."
 ) -> list[Report]:
     at = NOON + timedelta(minutes=minute)
-    ended = at + timedelta(seconds=9)
-    return [Listed(source, at, tools, True, "stdio"), Lost(source, ended, reason)]
+    end = at + timedelta(seconds=9)
+    return [Listed(source, at, tools, True, "stdio"), Lost(source, end, reason)]
 
 
 def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:
@@ -79,42 +79,42 @@ def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str
 # Lines
 
 
-def test_sessions_in_which_nothing_happened_share_a_line(file: Path, show: Any, lines: Any):
+def test_sessions_without_changes_share_a_line(file: Path, show: Any, lines: Any):
     reports = [*session(LIBRARY, 0, SEARCH), *session(UNITS, 0, LEND)]
     for minute in range(1, 9):
         reports += [*session(LIBRARY, minute, SEARCH), *session(UNITS, minute, LEND)]
     write_history(file, *reports)
-    shown = lines()
-    assert len(shown) == 7
-    assert shown[-1].startswith("library, units: connected and closed 16 times until ")
+    entries = lines()
+    assert len(entries) == 7
+    assert entries[-1].startswith("library, units: connected and closed 16 times until ")
     assert " ".join(show().split()).endswith(", nothing changed")
     assert len(lines("--all")) == 6 + 32
     assert len(json.loads(show("--json"))) == 18 * 4, "programs get every event"
 
 
-def test_a_session_in_which_something_happened_has_lines_of_its_own(file: Path, lines: Any):
+def test_a_session_with_changes_has_lines_of_its_own(file: Path, lines: Any):
     change = Listed(LIBRARY, NOON + timedelta(minutes=1, seconds=3), (SEARCH, LEND))
     sessions = [*session(LIBRARY, 0, SEARCH), *session(LIBRARY, 1, SEARCH)]
     write_history(file, *sessions[:-1], called("search", 1), change, sessions[-1])
     write_history(file, *session(UNITS, 2, LEND), *session(UNITS, 3, LEND, reason="It crashed."))
-    shown = lines()
-    assert any(x.startswith("library: connected again, 1 tool") for x in shown), shown
-    assert any(x.startswith("units: disconnected") for x in shown), shown
-    assert not any("connected and closed" in x for x in shown)
+    entries = lines()
+    assert any(x.startswith("library: connected again, 1 tool") for x in entries), entries
+    assert any(x.startswith("units: disconnected") for x in entries), entries
+    assert not any("connected and closed" in x for x in entries)
 
 
-def test_the_limit_is_for_lines_and_not_for_events(file: Path, show: Any, lines: Any):
+def test_the_limit_counts_lines_and_not_events(file: Path, show: Any, lines: Any):
     calls = [called("search", x) for x in range(30)]
     write_history(file, *session(LIBRARY, 0, SEARCH), *calls, called("lend", 31))
-    shown = lines("--limit", "2")
-    assert [x.partition(":")[0] for x in shown] == ["library.search", "library.lend"]
-    assert "called 30 times" in shown[0]
+    entries = lines("--limit", "2")
+    assert [x.partition(":")[0] for x in entries] == ["library.search", "library.lend"]
+    assert "called 30 times" in entries[0]
     assert show("--limit", "2").startswith("The newest 2 lines; ")
     assert show("--limit", "1").startswith("The newest line; --limit shows more")
     assert "newest" not in show("--limit", "9")
 
 
-def test_a_changed_tool_says_what_is_different(file: Path, show: Any):
+def test_the_line_of_a_changed_tool_shows_the_differences(file: Path, show: Any):
     other = a_tool("search", "Finds things.", query=TEXT, limit=NUMBER)
     with a_history(place_of_file(file)) as history:
         history.connected("library", SEARCH, LEND)
@@ -127,7 +127,7 @@ def test_a_changed_tool_says_what_is_different(file: Path, show: Any):
     assert "search: Parameter 'limit' was removed" in text
 
 
-def test_a_call_says_which_agent_made_it_in_which_run(file: Path, cli: Cli, show: Any, lines: Any):
+def test_the_line_of_a_call_names_its_agent_and_run(file: Path, cli: Cli, show: Any, lines: Any):
     calls = [called("search", x, agent="helper", run_id="b1946ac92492") for x in range(3)]
     write_history(file, *calls, called("search", 4, "There is no shelf 9.", agent="other"))
     several, _ = lines()
@@ -140,7 +140,7 @@ def test_a_call_says_which_agent_made_it_in_which_run(file: Path, cli: Cli, show
     assert (ran.status, "Did you mean 'helper'" in ran.err) == (1, True)
 
 
-# Choices
+# Filters
 
 
 def test_failed_shows_failures_and_refusals_only(file: Path, show: Any, lines: Any):
@@ -158,7 +158,7 @@ def test_failed_shows_failures_and_refusals_only(file: Path, show: Any, lines: A
     assert [x["change"] for x in events] == ["failed", "called", "refused"]
 
 
-def test_text_is_looked_for_as_it_stands_in_capitals_or_not(file: Path, show: Any, lines: Any):
+def test_grep_searches_plain_text_and_ignores_case(file: Path, show: Any, lines: Any):
     """Issue 15: plain text, no pattern of any kind."""
     write_history(
         file,
@@ -174,7 +174,7 @@ def test_text_is_looked_for_as_it_stands_in_capitals_or_not(file: Path, show: An
     assert not {"\x1b", "\u202e"} & set(show("--all"))
 
 
-def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines: Any):
+def test_since_and_until_limit_the_events(file: Path, cli: Cli, show: Any, lines: Any):
     write_history(file, *(called(f"t{x}", x) for x in range(9)))
     words = ["--since", "2026-07-28T12:02+00:00", "--until", "2026-07-28T12:05+00:00"]
     names = [x.partition(":")[0] for x in lines(*words)]
@@ -185,10 +185,10 @@ def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines:
     assert cli("history show --until 2 --follow --store", str(file)).status == 2
 
 
-# A folder's own
+# The history of a folder
 
 
-def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(folder: Path, cli: Cli):
+def test_show_reports_a_missing_history_and_starts_no_server(folder: Path, cli: Cli):
     ran = cli("history show")
     assert (ran.status, "There is no history yet" in ran.out) == (0, True)
     assert cli("history show --json").out == "[]\n"
@@ -216,15 +216,15 @@ def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(folde
 
 def test_follow_shows_each_new_event_once(file: Path, show: Any, monkeypatch: pytest.MonkeyPatch):
     def later(*events: Event) -> None:
-        """Have these written while somebody follows; then they interrupt."""
-        left = list(events)
+        """Write these events while `--follow` runs, then interrupt it."""
+        remaining = list(events)
 
         def pause(_: float) -> None:
-            if not left:
+            if not remaining:
                 raise KeyboardInterrupt
-            write_history(file, left.pop(0))
+            write_history(file, remaining.pop(0))
 
-        monkeypatch.setattr(shown_history.time, "sleep", pause)
+        monkeypatch.setattr(history_command.time, "sleep", pause)
 
     write_history(file, called("search", 1))
     later(called("lend", 2), called("lend", 3, "no"), called("search", 4))
@@ -238,10 +238,10 @@ def test_follow_shows_each_new_event_once(file: Path, show: Any, monkeypatch: py
 def test_an_interrupt_ends_follow(file: Path, tmp_path: Path):
     write_history(file, called("search", 1))
     out = tmp_path / "out.txt"
-    with out.open("w") as written:
+    with out.open("w") as output:
         process = subprocess.Popen(
             [sys.executable, *AS_A_PROCESS, "history", "show", "--follow", "--store", str(file)],
-            stdout=written, stderr=subprocess.STDOUT, cwd=tmp_path, env=child_environment(tmp_path),
+            stdout=output, stderr=subprocess.STDOUT, cwd=tmp_path, env=child_environment(tmp_path),
         )  # fmt: skip
         try:
             wait_until(lambda: "library.search" in out.read_text(), "the first line", _SECONDS)

@@ -50,8 +50,8 @@ def diff(web: str, cli: Cli) -> Callable[[str], Ran]:
     return lambda words: cli(f"history diff {words} --store", web)
 
 
-def test_without_times_the_last_change_of_a_server_or_of_each_is_shown(diff: Any):
-    """That a server was closed is none: its tools come back with it."""
+def test_diff_without_times_shows_the_last_change_of_each_server(diff: Any):
+    """Closing a server is not a change: its tools return with it."""
     head, *lines = diff("web").out.splitlines()
     assert head.startswith("web, last changed 2026-07-28 ")
     assert lines == [
@@ -72,10 +72,10 @@ def test_without_times_the_last_change_of_a_server_or_of_each_is_shown(diff: Any
     }  # fmt: skip
 
 
-def test_diff_shows_all_versions_of_a_tool_with_their_whole_text(
+def test_diff_of_a_tool_shows_all_its_versions_with_their_whole_text(
     diff: Any, tmp_path: Path, cli: Cli
 ):
-    """What is meant to mislead a model may stand where a line of a list ends."""
+    """Text that misleads a model may hide behind the end of a line."""
     head, first, then, line = diff("web search").out.splitlines()
     assert head == "web.search, 2 versions:"
     assert first.endswith("  first seen")
@@ -91,8 +91,8 @@ def test_diff_shows_all_versions_of_a_tool_with_their_whole_text(
     assert words in cli(f"history diff web search --store {file}").text
 
 
-def test_diff_compares_two_points_or_says_why_it_cannot(diff: Any):
-    for words, status, shown in (
+def test_diff_compares_two_times_or_explains_why_it_cannot(diff: Any):
+    for words, status, expected in (
         ("web --from 2026-07-28T13:00+00:00 --to 4", 0, "to event 4: Nothing changed."),
         ("web --from 2026-07-28T13:00+00:00 --to 2026-07-28T14:00+00:00", 0, "added: web.help"),
         ("--from 0 --to 5", 0, "all servers, from event 0 to event 5: added: web.help, web.lend"),
@@ -105,7 +105,7 @@ def test_diff_compares_two_points_or_says_why_it_cannot(diff: Any):
         ("bad", 0, "bad was never listed:"),
     ):
         ran = diff(words)
-        assert (ran.status, shown in ran.text) == (status, True), (words, ran.text)
+        assert (ran.status, expected in ran.text) == (status, True), (words, ran.text)
 
 
 # Numbers
@@ -125,7 +125,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def test_each_tool_has_a_line_and_each_server_its_sum(calls: str, cli: Cli):
+def test_stats_have_a_line_for_each_tool_and_a_sum_for_each_server(calls: str, cli: Cli):
     lines = cli("history stats --store", calls).out.splitlines()
     assert lines[0].split() == ["calls", "failed", "median", "p95", "last", "used"]
     assert lines[1].split()[:4] == ["library.search", "30", "-", "12"]
@@ -150,7 +150,7 @@ def test_each_tool_has_a_line_and_each_server_its_sum(calls: str, cli: Cli):
     assert cli("history stats --since 2099-01-01 --store", calls).out == "No tool was called.\n"
 
 
-# Graphs; what the formats hold is tested where they are made
+# Graphs; other tests check the content of the formats
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,9 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def test_the_name_of_the_file_or_an_option_says_what_to_draw(shops: str, folder: Path, cli: Cli):
+def test_the_file_name_or_an_option_decides_the_format_of_a_graph(
+    shops: str, folder: Path, cli: Cli
+):
     status, out, err = cli("history graph --store", shops)
     assert (status, err, out[:10]) == (0, "", "flowchart ")
     assert "It is no longer listed" in out
@@ -197,7 +199,7 @@ def test_the_graph_of_a_tool_shows_the_best_flows_and_counts_the_others(shops: s
     assert "that fit less well are left out" in ran.err
 
 
-def test_without_a_history_nothing_is_written(folder: Path, cli: Cli):
+def test_nothing_is_written_without_a_history(folder: Path, cli: Cli):
     for line in ("history graph --out g.html", "history stats", "tools list --at 0s",
                  "tools usage", "tools usage --forget"):  # fmt: skip
         assert "There is no history yet" in cli(line).out
@@ -208,22 +210,22 @@ def test_without_a_history_nothing_is_written(folder: Path, cli: Cli):
 # Deleting
 
 
-def test_prune_shows_and_then_removes_old_events(folder: Path, cli: Cli):
+def test_prune_reports_old_events_and_then_removes_them(folder: Path, cli: Cli):
     write_settings(folder, {})
     (folder / ".xircuits").mkdir()
     times = [datetime.now(UTC) - timedelta(days=30 * x) for x in reversed(range(12))]
     lists = [Listed(Subject(MCP, "a"), x, (a_tool(f"t{n}"),)) for n, x in enumerate(times)]
     write_history(folder / ".xircuits" / "history.db", *lists)
 
-    def left() -> int:
+    def event_count() -> int:
         return len(cli("history show --json").json)
 
-    before = left()
+    before = event_count()
     assert cli("history prune").out.startswith("Nothing exceeds"), "the settings keep it"
     assert "events would go, until" in cli("history prune --older-than 200 --dry-run").out
-    assert left() == before
+    assert event_count() == before
     assert "events removed, until" in cli("history prune --older-than 200").out
-    assert left() < before
+    assert event_count() < before
     ran = cli("tools list --at 300d")
     assert (ran.status, "no longer kept" in ran.err) == (1, True)
     assert cli("tools list --at 50d").status == 0
@@ -277,7 +279,7 @@ def test_usage_is_shown_by_tool_and_toolbelt(learned: Path, cli: Cli):
         assert (ran.status, ran.out, hint in ran.err) == (1, "", True), line
 
 
-def test_forgetting_shows_what_was_removed_also_while_a_bridge_is_open(learned: Path, cli: Cli):
+def test_forget_shows_the_removed_words_also_while_a_bridge_is_open(learned: Path, cli: Cli):
     out = cli("tools usage shop --toolbelt default --forget").out
     assert out.startswith("Forgotten: 2 requests.")
     assert "new invoice" in out

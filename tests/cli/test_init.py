@@ -1,4 +1,4 @@
-"""`init` prepares a folder in whatever state it is, harms nothing in it, and names what clashes."""
+"""`init` prepares a folder in any state, harms nothing in it, and names clashing libraries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def a_component_file() -> Path:
 
 @pytest.fixture(autouse=True)
 def _at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the person who runs the tests is looked at."""
+    """Libraries of the person who runs the tests are not searched."""
     monkeypatch.delenv("XIRCUITS_COMPONENTS_DIR", raising=False)
 
 
@@ -48,7 +48,7 @@ def copied(folder: Path) -> Path:
     return init_folder(folder / "copied", link=False).folder
 
 
-def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path):
+def test_init_makes_a_working_folder_and_creates_it_if_needed(folder: Path):
     report = init_folder(folder / "deep" / "down")
     assert Path.cwd() == folder, "the working directory stays what it was"
     ready = report.folder
@@ -70,9 +70,7 @@ def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path):
     assert ours == ["installed"]
 
 
-def test_a_second_run_finds_everything_up_to_date_and_brings_back_nothing(
-    ready: Path, copied: Path
-):
+def test_a_second_run_changes_nothing_and_brings_back_no_removed_library(ready: Path, copied: Path):
     shutil.rmtree(ready / "xai_components/xai_template")  # the user removed it
     for folder, link in ((ready, True), (copied, False)):
         report = init_folder(folder, link=link)
@@ -108,7 +106,7 @@ def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(
 
 
 @pytest.mark.parametrize("link", [True, False])
-def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link: bool):
+def test_a_stale_copy_is_replaced_and_kept_as_a_backup(copied: Path, link: bool):
     installed = a_component_file()
     stale = copied / LIBRARY / installed.name
     texts = ["first", "second"][: 1 if link else 2]
@@ -121,8 +119,8 @@ def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link:
     assert sorted(x.read_text(encoding="utf-8") for x in copied.rglob("*.bak")) == texts
 
 
-def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path):
-    """A link would have to throw them out."""
+def test_a_library_folder_with_files_of_the_user_is_not_replaced_by_a_link(copied: Path):
+    """A link would have to delete them."""
     (copied / LIBRARY / "my_components.py").write_text("# mine\n", encoding="utf-8")
     (copied / LIBRARY / a_component_file().name).unlink()
     report = init_folder(copied)
@@ -132,8 +130,8 @@ def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path):
     assert not init_folder(copied).changed
 
 
-def test_a_link_to_another_place_is_mended(ready: Path):
-    """After the virtual environment was made anew, say."""
+def test_a_link_to_another_place_is_repaired(ready: Path):
+    """For example after the virtual environment was created again."""
     (ready / "elsewhere").mkdir()
     for target in ("gone", "elsewhere"):
         (ready / LIBRARY).unlink()
@@ -143,8 +141,8 @@ def test_a_link_to_another_place_is_mended(ready: Path):
     assert (ready / "elsewhere").is_dir()
 
 
-def test_a_half_made_folder_is_completed(folder: Path):
-    """Our history may stand in .xircuits first; `xircuits init` itself refuses such a folder."""
+def test_a_partly_initialised_folder_is_completed(folder: Path):
+    """Our history may be in .xircuits first; `xircuits init` itself refuses such a folder."""
     (folder / ".xircuits").mkdir()
     (folder / ".xircuits/history.db").write_text("ours", encoding="utf-8")
     (folder / "xai_components").mkdir()
@@ -156,11 +154,11 @@ def test_a_half_made_folder_is_completed(folder: Path):
 
 def test_the_palette_shows_our_classes_as_we_read_them(ready: Path):
     """Xircuits' own handler decides what a class is, its type, colour and lines."""
-    shown = {
+    nodes = {
         name: (x["file_path"], x["type"], x["color"], x["docstring"], x["lineno"][0])
         for name, x in our_palette(ready).items()
     }
-    assert shown == {
+    assert nodes == {
         name: (x.path, x.type, x.color, x.description, {"lineno": first, "end_lineno": last})
         for name, x in our_components().items()
         for first, last in [x.lines]
@@ -170,7 +168,7 @@ def test_the_palette_shows_our_classes_as_we_read_them(ready: Path):
 # The command
 
 
-def test_the_command_says_what_it_did_and_what_to_do_next(folder: Path, cli: Cli):
+def test_the_command_reports_its_steps_and_the_next_ones(folder: Path, cli: Cli):
     lines = cli("init lab").out.splitlines()
     for line in (
         "  linked      xai_components/xai_mcp_agent", "  cd lab",
@@ -211,11 +209,11 @@ def component(folder: Path, name: str, class_name: str) -> None:
     (folder / name).write_text(text)
 
 
-def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(folder: Path, cli: Cli):
+def test_xai_agent_in_the_same_folder_is_a_clash_as_in_the_palette(folder: Path, cli: Cli):
     init_folder(folder)
     place, again = install("xai_agent", folder), install("xai_agent", folder.parent / "home")
-    shown = [x["file_path"] for x in palette(folder) if x["task"] == "AgentRun"]
-    assert len(shown) == 1, "what we say is so: Xircuits' own handler is asked"
+    nodes = [x["file_path"] for x in palette(folder) if x["task"] == "AgentRun"]
+    assert len(nodes) == 1, "Xircuits' own handler confirms it"
     (clash,) = find_clashes(folder, folder)
     assert (clash.library, set(clash.folders)) == ("xai_agent", {place, again})
     assert set(clash.classes) < set(our_components())
@@ -232,7 +230,7 @@ def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(folder: Pat
         assert set(clash_json) == set(Clash.__dataclass_fields__)
 
 
-def test_a_library_in_the_place_that_a_variable_names_clashes(
+def test_a_library_in_the_folder_of_the_variable_clashes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     component(folder / "xai_more", "nodes.py", "AgentRun")
@@ -240,7 +238,7 @@ def test_a_library_in_the_place_that_a_variable_names_clashes(
     assert [x.library for x in find_clashes(folder / "lab")] == ["xai_more"]
 
 
-def test_only_what_the_palette_reads_clashes_and_no_odd_file_hides_it(folder: Path):
+def test_only_files_that_the_palette_reads_clash_and_odd_files_do_no_harm(folder: Path):
     library = folder / "xai_components" / "xai_odd"
     component(library / "deeper", "nodes.py", "AgentRun")
     component(library, ".hidden.py", "AgentRun")

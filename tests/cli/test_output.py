@@ -1,6 +1,6 @@
-"""What strangers wrote is printed, and does nothing to the terminal of the person who reads it.
+"""Text from strangers is printed without effect on the reader's terminal.
 
-Names of files, what learners' workflows print, and the texts of servers may hold anything.
+File names, output of learners' workflows and texts of servers may hold anything.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tests.support.commands import Screen, at_terminal, write_settings
 from xai_mcp_agent.cli.output import echo_json, replace_text, say, say_result
 
 EVIL = "before\x1b[2J\x1b]0;title\x07after\nnext line"
-SEEN = "before?[2J?]0;title?after\nnext line\n"
+CLEANED = "before?[2J?]0;title?after\nnext line\n"
 
 
-def test_a_person_sees_a_mark_where_a_code_would_act(monkeypatch: pytest.MonkeyPatch):
+def test_control_codes_are_replaced_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     say(EVIL)
     say_result(EVIL, to_stderr=False)
-    assert screen.getvalue() == SEEN * 2
-    shown = at_terminal(monkeypatch, "adopt", "\x1b[2Jno.xircuits").getvalue()
-    assert "no file ?[2Jno.xircuits" in shown
+    assert screen.getvalue() == CLEANED * 2
+    screen_text = at_terminal(monkeypatch, "adopt", "\x1b[2Jno.xircuits").getvalue()
+    assert "no file ?[2Jno.xircuits" in screen_text
 
 
-def test_a_program_gets_all_as_it_came(capsys: Any, monkeypatch: pytest.MonkeyPatch):
+def test_a_pipe_gets_the_text_unchanged(capsys: Any, monkeypatch: pytest.MonkeyPatch):
     say_result("a\tb \x07", to_stderr=False)
     assert capsys.readouterr().out == "a\tb \x07\n"
     say("word " * 40)
@@ -43,10 +43,10 @@ def test_a_program_gets_all_as_it_came(capsys: Any, monkeypatch: pytest.MonkeyPa
     say_result("for nobody", to_stderr=False)
 
 
-def test_a_terminal_shows_which_server_is_awaited_and_wipes_the_line(
+def test_a_terminal_shows_the_awaited_server_and_then_clears_the_line(
     monkeypatch: pytest.MonkeyPatch, folder: Path
 ):
-    """A server that starts and says nothing, until its own limit is over."""
+    """The server starts and stays silent until its time limit."""
     sleeps = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
     write_settings(folder, {"mute": {**sleeps, "startTimeout": 1.2}})
     screen = at_terminal(monkeypatch, "tools list").getvalue()
@@ -57,7 +57,7 @@ def test_a_terminal_shows_which_server_is_awaited_and_wipes_the_line(
     assert ".. waiting for the server mute" in screen
 
 
-def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path):
+def test_a_replaced_file_keeps_its_mode(tmp_path: Path):
     file = tmp_path / "settings.json"
     file.write_text("{}")
     file.chmod(0o600)

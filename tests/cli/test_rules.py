@@ -1,4 +1,4 @@
-"""`xai-mcp-agent rules`: what rules say of tools, before anything is called."""
+"""`xai-mcp-agent rules`: the decisions of rules about tools, before anything is called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def file(folder: Path) -> Path:
     return write_settings(folder, {"shredder": shredder_entry()}, rules=RULES)
 
 
-def test_a_dry_run_says_what_each_rule_is_about(file: Path, cli: Cli):
+def test_check_lists_the_tools_of_each_rule(file: Path, cli: Cli):
     status, out, _ = cli("rules check")
     lines = out.splitlines()
     assert (status, lines[0].endswith("1 denied, of 4 tools.")) == (0, True)
@@ -68,9 +68,9 @@ def test_rules_are_put_into_the_store_listed_and_removed(
     assert "The store has 2 rules, revision 1." in out
     assert "The settings do not use them" in out
     assert "shredder/count is allowed" in cli("rules why shredder count").out
-    written = json.loads(file.read_text(encoding="utf-8"))
-    written["rules"].append({"from": "store", "revision": 1})
-    file.write_text(json.dumps(written), encoding="utf-8")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["rules"].append({"from": "store", "revision": 1})
+    file.write_text(json.dumps(document), encoding="utf-8")
     denied = "shredder/count is denied: the rule 'no counting' does not allow it"
     assert denied in cli("rules why shredder count").out
     assert "no counting: deny: shredder/count" in cli("rules check").out

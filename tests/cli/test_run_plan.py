@@ -1,4 +1,4 @@
-"""`xai-mcp-agent plan run`: what it says, its statuses, and that it shows no secret."""
+"""`xai-mcp-agent plan run`: its messages and exit statuses; it prints no secret."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN_SHRED = "plan run plan.json --source shredder --state shred.run.json"
 
 @pytest.fixture(autouse=True)
 def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose only server destroys, and writes down what it did."""
+    """A folder whose only server has destructive tools and keeps a journal."""
     entry = {**shredder_entry(folder / "journal"), "env": {"ACME_TOKEN": SECRET}}
     write_settings(folder, {"shredder": entry})
     monkeypatch.setenv("CI", "true")
@@ -75,20 +75,18 @@ def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
     assert (ran.status, "no place for '9.paper'" in ran.err) == (1, True)
 
 
-def test_a_call_waits_until_it_is_approved_with_the_usual_command(
-    cli: Cli, journal: Callable[[], list[str]]
-):
+def test_a_call_waits_until_plan_approve_allows_it(cli: Cli, journal: Callable[[], list[str]]):
     write(SHRED)
     waits = cli(RUN_SHRED)
     assert (waits.status, journal()) == (3, [])
     assert "waiting: 0 of 1 calls were made." in waits.err
     assert "xai-mcp-agent plan approve" in waits.err
-    shown = cli("plan approve shred.run.json")
-    assert "1. plan wants to call shred of shredder: waits for an answer" in shown.out
+    listing = cli("plan approve shred.run.json")
+    assert "1. plan wants to call shred of shredder: waits for an answer" in listing.out
     out = cli("plan approve shred.run.json --all").out
     assert out.splitlines()[-1] == "Run the plan again: it continues."
-    done = cli(RUN_SHRED)
-    assert (done.status, journal()) == (0, [f"shredded the will {SECRET}"])
+    finished = cli(RUN_SHRED)
+    assert (finished.status, journal()) == (0, [f"shredded the will {SECRET}"])
     assert cli(RUN_SHRED).status == 0
     assert len(journal()) == 1
-    assert not [x for x in (waits, shown, done) if SECRET in x.text]
+    assert not [x for x in (waits, listing, finished) if SECRET in x.text]

@@ -60,7 +60,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_settings(tmp_path_factory.mktemp("cli"), servers))
 
 
-def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli: Cli):
+def test_check_shows_the_state_of_each_server_or_why_it_failed(settings: str, cli: Cli):
     status, out, _ = cli("servers check --settings", settings)
     history = str(Path(settings).parent / ".xircuits" / "history.db")
     assert status == 1
@@ -71,15 +71,15 @@ def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli:
     ):  # fmt: skip
         assert text in out
     ran = cli("servers check --json --settings", settings)
-    shown = {x["name"]: x for x in ran.json["servers"]}
+    by_name = {x["name"]: x for x in ran.json["servers"]}
     assert (ran.status, ran.json["store"]) == (1, {"place": history, "error": ""})
-    assert (shown["units"]["state"], shown["units"]["tool_count"]) == ("ready", 2)
-    assert shown["bad"]["stderr_tail"] == ["no licence"]
-    assert shown["unset"]["state"] == "disabled"
+    assert (by_name["units"]["state"], by_name["units"]["tool_count"]) == ("ready", 2)
+    assert by_name["bad"]["stderr_tail"] == ["no licence"]
+    assert by_name["unset"]["state"] == "disabled"
 
 
-def test_instructions_of_a_server_are_shown_cut_and_without_secrets(folder: Path, cli: Cli):
-    """It is a stranger's text, on a person's terminal."""
+def test_instructions_of_a_server_are_shortened_and_shown_without_secrets(folder: Path, cli: Cli):
+    """The text of a stranger appears on the user's terminal."""
     hostile = "Be kind.\x1b[2J\r\u202e I saw hush-hush-hush-1234. " + "More. " * 9999
     says, quiet = (entry(instructions=x) for x in (hostile, "Nobody hears this."))
     servers = {
@@ -95,13 +95,13 @@ def test_instructions_of_a_server_are_shown_cut_and_without_secrets(folder: Path
     assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
     assert "    Instructions (not shown to agents): Nobody hears this." in out
     ran = cli("servers check --json")
-    shown = {x["name"]: x for x in ran.json["servers"]}
+    by_name = {x["name"]: x for x in ran.json["servers"]}
     assert "hush-hush" not in ran.out
-    assert len(shown["it"]["instructions"]) <= 2000
-    assert shown["off"]["tells_instructions"] is False
+    assert len(by_name["it"]["instructions"]) <= 2000
+    assert by_name["off"]["tells_instructions"] is False
 
 
-def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cli: Cli):
+def test_call_reads_words_or_a_json_object_and_prints_the_result(settings: str, cli: Cli):
     call = f"call units convert_units --settings {settings}"
     ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometre")
     assert (ran.status, ran.json["result"]) == (0, 8.04672)
@@ -112,7 +112,7 @@ def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cl
     assert "Did you mean" in ran.err
 
 
-def test_wrong_names_and_arguments_are_answered_with_the_nearest(settings: str, cli: Cli):
+def test_wrong_names_and_arguments_are_answered_with_the_nearest_ones(settings: str, cli: Cli):
     for line, hint in (
         ("call unit convert_units", "Known: units"),
         ("call units convert", "Did you mean 'convert_units'?"),
@@ -127,29 +127,33 @@ def test_wrong_names_and_arguments_are_answered_with_the_nearest(settings: str, 
         assert (ran.status, hint in ran.err) == (1, True), line
 
 
-def test_without_settings_the_places_and_what_to_do_are_named(folder: Path, cli: Cli):
+def test_missing_settings_are_reported_with_the_searched_places_and_next_steps(
+    folder: Path, cli: Cli
+):
     ran = cli("servers check")
     assert ran.status == 1
     assert all(x in ran.text for x in (str(folder), "xai-mcp-agent init", "the URL of a server"))
 
 
-def test_letters_that_the_terminal_lacks_are_replaced(
+def test_characters_that_the_terminal_lacks_are_replaced(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Windows' terminals know a few hundred letters."""
+    """Terminals of Windows have a few hundred characters."""
     write_settings(folder, {"it": entry()})
-    for option, shown in (("--json", "\\u65e5\\u672c"), ("", "??")):
+    for option, expected in (("--json", "\\u65e5\\u672c"), ("", "??")):
         screens = [TextIOWrapper(BytesIO(), "cp1252", write_through=True) for _ in range(2)]
         monkeypatch.setattr(sys, "stdout", screens[0])
         monkeypatch.setattr(sys, "stderr", screens[1])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             run(["call", "it", "echo", "text=\u65e5\u672c", *option.split()])
         out, err = (x.buffer.getvalue().decode("cp1252") for x in screens)
-        assert (ended.value.code or 0, err, shown in out) == (0, "", True)
+        assert (exit_info.value.code or 0, err, expected in out) == (0, "", True)
 
 
-def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path, cli: Cli):
-    """The one of the settings would not help: it was not what ended the call."""
+def test_the_time_limit_of_the_command_line_is_named_and_a_wrong_one_refused(
+    folder: Path, cli: Cli
+):
+    """The limit in the settings did not end the call, so it is not named."""
     write_settings(folder, {"it": entry()})
     ran = cli("call it never --timeout 0.2")
     assert ran.status == 1
@@ -164,7 +168,7 @@ def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path
 # Functions
 
 
-def test_files_of_functions_are_servers_too(functions: Path, cli: Cli):
+def test_commands_treat_files_of_functions_as_servers(functions: Path, cli: Cli):
     ran = cli("servers check")
     assert ran.status == 1
     assert "mine: ready, 3 tools in" in ran.text
@@ -182,13 +186,13 @@ def test_files_of_functions_are_servers_too(functions: Path, cli: Cli):
 def test_a_function_that_prints_or_hangs_breaks_neither_json_nor_the_command(
     functions: Path, cli: Cli
 ):
-    """As a C library does, or a program that it starts: in a process, by the descriptor."""
-    done = subprocess.run(
+    """Output through the descriptor, as of a C library or a child process, needs a process."""
+    process = subprocess.run(
         [sys.executable, *AS_A_PROCESS, "call", "mine", "add", "a=2", "--json"],
         env=child_environment(functions, XAI_MCP_TRUST="1"),
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert json.loads(done.stdout)["structured"] == 3, done.stderr
-    assert all(x in done.stderr for x in ("raw", "adding"))
+    assert json.loads(process.stdout)["structured"] == 3, process.stderr
+    assert all(x in process.stderr for x in ("raw", "adding"))
     ran = cli("call mine hang --timeout 0.2")
     assert (ran.status, "goes on in the background" in ran.err) == (1, True)

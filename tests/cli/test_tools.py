@@ -17,13 +17,13 @@ from xai_mcp_agent.canvas.ports import names
 
 
 def listed(*names: str) -> list[dict[str, Any]]:
-    """Tools as a server lists them."""
+    """Return tools as a server lists them."""
     return [{"name": x, "inputSchema": {"type": "object"}} for x in names]
 
 
 @pytest.fixture
 def shop(folder: Path) -> Path:
-    """Two servers with four tools in all, of which one is blocked."""
+    """Two servers with four tools, one of them blocked."""
     servers = {
         "shop": entry(tools=listed("get_order", "set_order", "pay")),
         "mail": entry(tools=listed("send")),
@@ -32,34 +32,34 @@ def shop(folder: Path) -> Path:
     return folder
 
 
-def shown(out: str) -> list[str]:
-    """The servers and tools in it."""
+def names_in(out: str) -> list[str]:
+    """Return the names of servers and tools in the output."""
     return re.findall(r"^(?:  )?(\w+(?::$|(?=\()))", out, re.MULTILINE)
 
 
 # Pages
 
 
-def test_a_page_says_how_to_go_on_and_the_last_one_does_not(shop: Path, cli: Cli):
+def test_every_page_but_the_last_says_how_to_get_the_next(shop: Path, cli: Cli):
     out = cli("tools list --limit 2").out
-    assert shown(out) == ["shop:", "get_order", "set_order"]
+    assert names_in(out) == ["shop:", "get_order", "set_order"]
     assert out.splitlines()[-1] == "2 more of 4: go on with --offset 2."
     out = cli("tools list --limit 2 --offset 2").out
-    assert shown(out) == ["shop:", "pay", "mail:", "send"]
+    assert names_in(out) == ["shop:", "pay", "mail:", "send"]
     assert "--offset" not in out
     out = cli("tools list --limit 2 --offset 9").out
     assert out == "There are only 4: no tool comes after 9 others.\n"
 
 
-def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli):
-    def chosen(words: str) -> tuple[dict[str, list[str]], int]:
+def test_tools_are_filtered_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli):
+    def select(words: str) -> tuple[dict[str, list[str]], int]:
         answer = cli(f"tools list --json --named {words}").json
         return {x: [one["name"] for one in y] for x, y in answer["tools"].items()}, answer["total"]
 
-    assert chosen("*_order") == ({"shop": ["get_order", "set_order"]}, 2)
-    assert chosen("*_order --usable") == ({"shop": ["get_order"]}, 1)
-    assert chosen("*_order --limit 1 --offset 1") == ({"shop": ["set_order"]}, 2)
-    assert chosen("mail/*") == ({"mail": ["send"]}, 1)
+    assert select("*_order") == ({"shop": ["get_order", "set_order"]}, 2)
+    assert select("*_order --usable") == ({"shop": ["get_order"]}, 1)
+    assert select("*_order --limit 1 --offset 1") == ({"shop": ["set_order"]}, 2)
+    assert select("mail/*") == ({"mail": ["send"]}, 1)
     assert cli("tools list --named xyz*").out == "This selects no tool.\n"
     ran = cli("tools list --named regex:(")
     assert (ran.status, "is no pattern for names" in ran.text) == (1, True)
@@ -68,8 +68,8 @@ def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path,
         assert (ran.status, "leave them out" in ran.text) == (2, True)
 
 
-def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli):
-    """Xircuits reads it as JSON between brackets, and a port that has a text as a text."""
+def test_as_list_prints_names_in_the_form_that_a_list_on_the_canvas_takes(shop: Path, cli: Cli):
+    """Xircuits reads the list as JSON between brackets, and a port with a text as text."""
     as_list = "tools list --as-list"
     assert cli(f"{as_list} shop --usable") == (0, '"get_order", "pay"\n', "")
     ran = cli(f"{as_list} shop --named *_order --limit 1")
@@ -84,13 +84,13 @@ def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli)
     assert json.loads(f"[{out}]") == names(out, "tools", "x") == [odd]
 
 
-def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(folder: Path, cli: Cli):
+def test_a_group_lists_its_tools_and_reports_missing_ones(folder: Path, cli: Cli):
     groups = {"g": {"selectors": [{"name": "get_*"}], "include": ["it/set_b"]}}
     servers = {"it": entry(tools=listed("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
     write_settings(folder, servers, groups=groups)
     ran = cli("tools list g --json")
-    shown_tools = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
-    assert shown_tools == {"it": ["get_a", "get_b"]}
+    answer = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
+    assert answer == {"it": ["get_a", "get_b"]}
     assert (ran.status, list(ran.json["failed"])) == (1, ["dead"])
     assert "'it/set_b', which does not exist" in ran.json["notes"][0]
 
@@ -105,8 +105,8 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = write_settings(folder, {"it": entry(), "old": entry()})
     with Bridge.open(file) as bridge:
         bridge.call_tool("it", "echo", {"text": "a"})
-        left = [x for x in bridge.list_tools("it") if x.name in ("echo", "set_tools")]
-        tools = [{"name": x.name, "inputSchema": x.input_schema} for x in left]
+        few_tools = [x for x in bridge.list_tools("it") if x.name in ("echo", "set_tools")]
+        tools = [{"name": x.name, "inputSchema": x.input_schema} for x in few_tools]
         bridge.call_tool("it", "set_tools", {"tools": tools, "only": True})
         bridge.refresh("it")
         bridge.list_tools("old")
@@ -115,7 +115,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_tools_at_a_past_time_are_shown_without_starting_a_server(
+def test_at_shows_tools_of_the_past_without_starting_a_server(
     past: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(past)
@@ -124,8 +124,8 @@ def test_tools_at_a_past_time_are_shown_without_starting_a_server(
     assert lines[0].startswith("As of 20")
     assert lines[1].startswith("it (fault 1): 2 tools, not connected since ")
     assert any(x.startswith("  echo: 1 call, ") for x in lines)
-    gone = lines.index("  pid: never called")
-    assert lines[gone + 1].startswith("      gone since 20")
+    row = lines.index("  pid: never called")
+    assert lines[row + 1].startswith("      gone since 20")
     past_tools = cli("tools list --at 1 --json").json
     assert ([x["name"] for x in past_tools["servers"]], past_tools["tools"]) == (["it"], [])
     nothing = (0, "As of event 1:\nThere was no history then.\n", "")
@@ -156,7 +156,7 @@ def test_all_connects_the_servers_and_shows_lost_tools_from_the_history(
 # Refreshing
 
 
-def test_a_refresh_shows_what_changed_and_one_that_fails_stops_no_other(folder: Path, cli: Cli):
+def test_refresh_shows_changes_and_continues_after_a_failing_server(folder: Path, cli: Cli):
     later = {"tools": listed("buy", "rent")}
     shop = entry(
         tools=listed("buy", "sell"), then={"tools": listed("buy", "sell"), "then": later},
@@ -205,7 +205,7 @@ DOCUMENT = {
 }
 
 
-def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, cli: Cli):
+def test_list_shows_the_tools_of_an_openapi_document_and_where_arguments_go(folder: Path, cli: Cli):
     (folder / "shop.json").write_text(json.dumps(DOCUMENT), encoding="utf-8")
     lines = cli("tools list shop.json").out.splitlines()
     assert lines[0] == "Shop 2: 1 tool."
@@ -216,10 +216,10 @@ def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, c
     assert "at https://shop.example.com/v2" in out
     assert "id__query: in the query, as id (form, exploded)" in out
     assert "url: " in out.partition("As templates")[2]
-    shown_tools = cli("tools list shop.json --base-url http://x.test --json").json
-    assert [(x["name"], x["method"]) for x in shown_tools["tools"]] == [("get_thing", "GET")]
-    assert shown_tools["tools"][0]["plan"]["base_url"] == "http://x.test"
-    assert shown_tools["problems"][0]["method"] == "PUT"
+    answer = cli("tools list shop.json --base-url http://x.test --json").json
+    assert [(x["name"], x["method"]) for x in answer["tools"]] == [("get_thing", "GET")]
+    assert answer["tools"][0]["plan"]["base_url"] == "http://x.test"
+    assert answer["problems"][0]["method"] == "PUT"
     (folder / "rules.json").write_text("{}")
     for words, text in (
         ("none.yaml", "cannot be read"),

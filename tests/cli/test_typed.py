@@ -1,4 +1,4 @@
-"""A server that is typed as a URL or a command, in place of a name that the settings have."""
+"""A URL or a command on the command line, in place of a server's name."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda x: x.split()[0],
 )
-def test_a_file_of_python_stands_wherever_a_name_does_and_needs_no_settings(
+def test_a_python_file_works_in_place_of_a_name_without_settings(
     folder: Path, cli: Cli, line: str, text: str
 ):
     status, out, err = cli(line)
     assert (status, err, text in out) == (0, "", True), out
 
 
-def test_a_url_and_a_command_do_too(folder: Path, cli: Cli):
+def test_a_url_and_a_command_work_in_place_of_a_name(folder: Path, cli: Cli):
     started = f"'{warm_python()}' '{UNITS}'"
     assert '"convert_units"' in cli("tools list", started, "--as-list").out
     server = FaultHttp()
@@ -67,15 +67,17 @@ def test_an_address_that_cannot_be_reached_is_shown_without_its_secrets(folder: 
         assert (ran.status, text in ran.text) == (1, True), word
 
 
-def test_a_name_starts_nothing(folder: Path, cli: Cli):
-    """Not even where a program is called so."""
+def test_a_single_word_never_starts_a_program(folder: Path, cli: Cli):
+    """Even if a program has that name."""
     for word in ("true", "python3", "my tools", "library", ""):
         assert not is_typed(word)
         assert cli("tools list", word).status == (1 if word else 2)
 
 
-def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(folder: Path, cli: Cli):
-    """A digest leads back to no address, so the person is told what to type."""
+def test_the_history_finds_a_typed_server_by_its_command_and_by_its_own_name(
+    folder: Path, cli: Cli
+):
+    """A digest does not lead back to an address, so the error says what to type."""
     cli(CALL)
     for line in (
         f"tools list {UNITS} --at 0s", f"history show --server {UNITS}", f"history diff {UNITS}",
@@ -97,7 +99,7 @@ def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(folder: P
 
 
 def test_a_typed_server_that_the_settings_have_uses_their_entry(folder: Path, cli: Cli):
-    """With the headers, limits and decisions that they have for it."""
+    """With the headers, limits and decisions of that entry."""
     name = f"{shutil.which('true')} x"
     url = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}}
     write_settings(folder, {name: {"command": warm_python(), "args": [UNITS]}, "it": url})
@@ -106,16 +108,14 @@ def test_a_typed_server_that_the_settings_have_uses_their_entry(folder: Path, cl
     assert list(cli("tools list http://127.0.0.1:9/mcp --json").json["failed"]) == ["it"]
 
 
-def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothing(
-    stranger: Path, cli: Cli
-):
+def test_untrusted_settings_do_not_prevent_calls_of_a_typed_server(stranger: Path, cli: Cli):
     ran = cli(CALL)
     assert (ran.status, "8.04672" in ran.out) == (0, True)
     assert cli("tools list theirs").status == 1
     assert not (stranger / "started").exists()
 
 
-def test_others_of_the_same_name_are_distinguished():
+def test_different_servers_with_similar_names_are_distinguished():
     for one, other in (
         ("http://a.test:1/mcp", "https://a.test:1/mcp"),
         ("http://a.test/x?set=1", "http://a.test/x?set=2"),
@@ -126,7 +126,7 @@ def test_others_of_the_same_name_are_distinguished():
         assert own_name_for(entry_of([one])) != own_name_for(entry_of([other]))
 
 
-def test_the_same_server_is_known_again(folder: Path):
+def test_the_same_server_always_has_the_same_name(folder: Path):
     (folder / "mine.py").touch()
     names = {own_name_for(entry_of([x])) for x in ("mine.py", str(folder / "mine.py"))}
     keys = {own_name_for({"url": f"http://a.test/?api_key=sk-secret{x}1234567"}) for x in "ab"}

@@ -31,14 +31,14 @@ CIRCLE_SECONDS = 3.0  # long enough to start on a busy machine, and what this te
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A learner's folder, on which `init --workshop` was run."""
+    """A learner's folder, prepared by `init --workshop`."""
     monkeypatch.setattr(os, "environ", child_environment(tmp_path))
     return init_folder(tmp_path / "lab", workshop=True).folder
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """The lessons alone, where no process can be run: for what is found without one."""
+    """Only the files of the lessons, for checks that run no process."""
     home = tmp_path / HOME
     home.mkdir(parents=True)
     start_of(FIRST).write(home)
@@ -59,7 +59,7 @@ def problem_of(checked: LessonCheck) -> str:
 
 
 def calling(**inputs: object) -> Workflow:
-    """The first lesson's workflow with other values."""
+    """Return the first lesson's workflow with other values."""
     flow = Workflow(FIRST.name)
     values = {"server_name": "units", "tool_name": "convert_units", **inputs}
     call = flow.node("MCPCallTool", **values)
@@ -67,7 +67,7 @@ def calling(**inputs: object) -> Workflow:
     return flow
 
 
-# Workflows that do not come to their end; each is a process
+# Workflows that do not finish; each runs in a process
 
 
 def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path):
@@ -84,8 +84,8 @@ def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path):
     assert checked.problem.lines[-1] == "IndexError: list index out of range"
 
 
-def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path):
-    """Without settings of its own a folder does not get those above it."""
+def test_a_workflow_that_fails_with_our_error_shows_our_message(folder: Path):
+    """A folder without settings does not use those of its parents."""
     save(folder, calling(server_name="unit"))
     assert problem_of(check_lesson(folder, FIRST)).startswith("No source 'unit' in ")
     settings = folder / "mcp_settings.json"
@@ -93,7 +93,7 @@ def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path)
     assert str(settings) in problem_of(check_lesson(folder, FIRST))
 
 
-def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path):
+def test_a_workflow_in_a_loop_is_stopped_and_the_loop_reported(folder: Path):
     """A dashed line back to an earlier node."""
     flow = Workflow(FIRST.name)
     flow.main(flow.node("Print", msg="round"), flow.node("SleepComponent", sleep_timer=0.2))
@@ -105,7 +105,7 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path):
     assert "dashed line that leads back" in problem_of(checked)
 
 
-# Programs of learners; Python runs one of this name before anything else.
+# Programs of learners; Python runs `sitecustomize` before anything else.
 
 
 def run_program(folder: Path, text: str, seconds: float = 60.0) -> LessonCheck:
@@ -116,8 +116,8 @@ def run_program(folder: Path, text: str, seconds: float = 60.0) -> LessonCheck:
     return check_lesson(folder, FIRST, seconds=seconds)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no groups of processes")
-def test_a_program_sees_neither_keys_nor_home_of_its_teacher_and_leaves_no_process(
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
+def test_a_learners_program_gets_no_keys_or_home_of_the_teacher_and_leaves_no_process(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("OPENAI_API_KEY", "MY_PASSWORD", "XDG_CONFIG_HOME", "HTTPS_PROXY"):
@@ -125,24 +125,24 @@ def test_a_program_sees_neither_keys_nor_home_of_its_teacher_and_leaves_no_proce
     program = """
         import json, os, pathlib, subprocess, sys
         if "workshop.child" in " ".join(sys.orig_argv):
-            left = subprocess.Popen([sys.executable, "-S", "-E", "-c", "while True: pass"])
+            child = subprocess.Popen([sys.executable, "-S", "-E", "-c", "while True: pass"])
             home = pathlib.Path.home()
-            seen = {"all": dict(os.environ), "home": str(home), "files": os.listdir(home)}
-            with open("seen.json", "x") as file:
-                json.dump({**seen, "left": left.pid}, file)
+            facts = {"all": dict(os.environ), "home": str(home), "files": os.listdir(home)}
+            with open("facts.json", "x") as file:
+                json.dump({**facts, "child": child.pid}, file)
     """
     run_program(folder, program)
-    seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
-    assert "of the teacher" not in seen["all"].values()
-    assert not Path(seen["home"]).exists(), "it was for this run alone"
-    assert (seen["home"] == os.environ["HOME"], seen["files"]) == (False, [])
-    assert seen["all"]["PATH"] == os.environ["PATH"]
-    wait_until(lambda: not runs(seen["left"]), "it has ended")
+    facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+    assert "of the teacher" not in facts["all"].values()
+    assert not Path(facts["home"]).exists(), "it was for this run alone"
+    assert (facts["home"] == os.environ["HOME"], facts["files"]) == (False, [])
+    assert facts["all"]["PATH"] == os.environ["PATH"]
+    wait_until(lambda: not runs(facts["child"]), "it has ended")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
 def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Path):
-    taken = """
+    program = """
         import sys
 
         class Learner:
@@ -156,7 +156,7 @@ def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Pa
         ("bytearray(3 * 1024**3)", "MemoryError"),
         ("open('big', 'wb').write(b'x' * 2**27)", "File too large"),
     ):
-        checked = run_program(folder, taken.replace("{}", code))
+        checked = run_program(folder, program.replace("{}", code))
         assert checked.problem
         assert error in checked.problem.lines[-1]
     assert (folder / "big").stat().st_size <= 2**26
@@ -169,10 +169,12 @@ def runs(number: int) -> bool:
         return False
 
 
-# What is found without running anything
+# Checks that run nothing
 
 
-def test_a_missing_lesson_or_workflow_is_named_with_the_way_back(folder: Path, bare: Path):
+def test_a_missing_lesson_or_workflow_is_reported_with_the_command_that_restores_it(
+    folder: Path, bare: Path
+):
     sentence = problem_of(check_lesson(bare, FIRST))
     assert f"xai-mcp-agent init --workshop {bare}" in sentence
     workflow = folder / HOME / FIRST.workflow
@@ -184,7 +186,7 @@ def test_a_missing_lesson_or_workflow_is_named_with_the_way_back(folder: Path, b
     assert f"xai-mcp-agent workshop reset 1 {folder}" in sentence
 
 
-def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path):
+def test_a_workflow_saved_under_another_name_is_found_and_reported(bare: Path):
     copy = bare / "call_a_tool-Copy1.xircuits"
     copy.write_text(calling().text(), encoding="utf-8")
     assert find_workflow(bare, FIRST)[0] == copy, "also in the top folder"
@@ -259,7 +261,7 @@ def test_a_check_shows_goals_and_the_next_steps(
 def test_several_folders_are_shown_in_a_table(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
-    """A teacher with thirty learners, of whom one has left; names move no cursor."""
+    """For a teacher with many learners; their names cannot move the cursor."""
     monkeypatch.chdir(tmp_path)
     names = ["anna", "an\nna", "b\x1b[2Jen\u202e", "a-learner-with-a-very-long-name-for-a-folder"]
     for name in names:
@@ -292,7 +294,7 @@ def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli):
     assert checked["goals"][0]["sentence"] == "The workflow ran to its end."
 
 
-def test_watching_prints_the_table_when_a_learner_saved(
+def test_watch_prints_the_table_again_after_a_learner_saves(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     looks = iter([lambda: None, lambda: save(folder, calling(server_name="unit")), lambda: None])
@@ -333,7 +335,7 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(bare: P
     assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in ran.err
 
 
-def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(bare: Path, cli: Cli):
+def test_a_solution_is_written_beside_the_lesson_and_follows_no_link(bare: Path, cli: Cli):
     solution, elsewhere = bare / HOME / "call_a_tool_solution.xircuits", bare / "elsewhere"
     for _ in range(2):
         ran = cli("workshop solution 1", str(bare))
@@ -350,7 +352,7 @@ def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(bare:
     assert elsewhere.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
+def test_a_command_inside_the_workshop_uses_the_folder_around_it(
     bare: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     """The lab opens a terminal where its file browser is."""

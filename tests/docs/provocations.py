@@ -1,4 +1,4 @@
-"""Does what people do wrong, and gives what the software then says, word for word.
+"""Makes the mistakes of users, and yields the messages that they get.
 
 Everything here really happens: files are read, servers are started, a model's service answers.
 """
@@ -58,7 +58,7 @@ from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
-# What would let a person's own settings decide about what is said.
+# A person's own values would change the messages.
 _FOREIGN = (
     "XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL",
     "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
@@ -77,7 +77,7 @@ def _message_of(do: Callable[[], Any]) -> str:
 
 
 def installation(folder: Path) -> Iterator[str]:
-    """The command and the nodes are not where they are looked for."""
+    """The command and the nodes are missing."""
     nowhere = {"PATH": str(folder)}
     yield _stderr_of(["/bin/bash", "-c", "xai-mcp-agent init"], folder, nowhere)
     (folder / "xai_components").mkdir()
@@ -103,12 +103,12 @@ class AgentRun(Component): ...
 
 
 def _stderr_of(command: Sequence[str], folder: Path, variables: dict[str, str]) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=folder, env={"HOME": str(folder), **variables}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=_CHILD_SECONDS,
     )  # fmt: skip
-    assert done.returncode != 0
-    return done.stderr
+    assert process.returncode != 0
+    return process.stderr
 
 
 # The settings
@@ -146,20 +146,20 @@ def starting(folder: Path) -> Iterator[str]:
             "down": {"url": f"http://127.0.0.1:{free_port()}/mcp"},
             "old": {"url": elsewhere.sse_url},
         }
-        with Bridge({"mcpServers": servers}) as made:
-            made.connect(wait=True)
-            yield from (_message_of(lambda name=name: made.list_tools(name)) for name in servers)
+        with Bridge({"mcpServers": servers}) as bridge:
+            bridge.connect(wait=True)
+            yield from (_message_of(lambda name=name: bridge.list_tools(name)) for name in servers)
 
 
 def remote_agents() -> Iterator[str]:
     """An agent whose card leads elsewhere."""
     face = {"url": "http://0.0.0.0:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
-    with odd_agent(name_here="travel", supportedInterfaces=[face]) as (_, made):
-        yield _message_of(lambda: made.list_tools("travel"))
+    with odd_agent(name_here="travel", supportedInterfaces=[face]) as (_, bridge):
+        yield _message_of(lambda: bridge.list_tools("travel"))
 
 
 def without_access(folder: Path) -> Iterator[str]:
-    """What servers say that want somebody to sign in, each time for another reason."""
+    """Servers that need a sign-in, each for another reason."""
     ways: list[tuple[dict[str, Any], Any]] = [
         ({}, None),
         ({"registers": False}, go_there),
@@ -172,17 +172,17 @@ def without_access(folder: Path) -> Iterator[str]:
 
 def _refused_by(server: dict[str, Any], sign_in: Any, folder: Path) -> str:
     servers = {"mcpServers": {"notes": server}}
-    with Bridge(servers, sign_in=sign_in, token_folder=folder / "tokens") as made:
-        return _message_of(lambda: made.list_tools("notes"))
+    with Bridge(servers, sign_in=sign_in, token_folder=folder / "tokens") as bridge:
+        return _message_of(lambda: bridge.list_tools("notes"))
 
 
-def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """What a run shows of a server that its agent cannot use, and how it fails without another."""
+def unusable_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A run with a server that its agent cannot use, and a run without any other."""
     file = folder / "mcp_settings.json"
     servers = {"files": {"command": "npx", "env": {"PATH": str(folder)}}}
     clock = {"clock": {"tools": ["current_time"]}}
-    written = {"mcpServers": servers, "builtin": clock}
-    file.write_text(json.dumps(written), encoding="utf-8")
+    document = {"mcpServers": servers, "builtin": clock}
+    file.write_text(json.dumps(document), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     ctx: dict[str, Any] = {}
     spec = {"standard_tools": {}, "mcp_servers": ["files"]}
@@ -203,29 +203,29 @@ def calling() -> Iterator[str]:
         "units": {"command": warm_python(), "args": [str(_UNITS)], "startTimeout": 120},
         "notes": entry(timeout=0.5),
     }
-    with Bridge({"mcpServers": servers}) as made:
-        call = made.call_tool
+    with Bridge({"mcpServers": servers}) as bridge:
+        call = bridge.call_tool
         yield _message_of(lambda: call("units", "convert_units", {"value": 5}))
         yield _message_of(lambda: call("notes", "die", {}))
 
 
-def changed() -> Iterator[str]:
-    """A locked tool whose server says something else of it, and a name that it never had."""
+def changed_tool() -> Iterator[str]:
+    """A locked tool whose description has changed."""
     tool = {"name": "pay", "inputSchema": {"type": "object"}}
     listed = [{**tool, "description": "Pays."}, {**tool, "name": "set_tools", "description": ""}]
-    with Bridge({"mcpServers": {"shop": {**entry(tools=listed), "lock": "first"}}}) as made:
-        made.call_tool("shop", "pay")
-        with made.watch("shop") as lists:
+    with Bridge({"mcpServers": {"shop": {**entry(tools=listed), "lock": "first"}}}) as bridge:
+        bridge.call_tool("shop", "pay")
+        with bridge.watch("shop") as lists:
             later = {"tools": [{**tool, "description": "Pays twice."}], "only": True}
-            made.call_tool("shop", "set_tools", later)
+            bridge.call_tool("shop", "set_tools", later)
             lists.wait(_ANSWER_SECONDS)
-        yield _message_of(lambda: made.call_tool("shop", "pay"))
+        yield _message_of(lambda: bridge.call_tool("shop", "pay"))
 
 
-def asked() -> Iterator[str]:
+def question() -> Iterator[str]:
     """A server's question where nobody can be asked."""
-    with Bridge({"mcpServers": {"it": asking_entry()}}) as made:
-        yield call_here(made, "it", "ask", form(), None, lambda *_: None).notes[0]
+    with Bridge({"mcpServers": {"it": asking_entry()}}) as bridge:
+        yield call_here(bridge, "it", "ask", form(), None, lambda *_: None).notes[0]
 
 
 # Nodes
@@ -235,7 +235,7 @@ def nodes() -> Iterator[str]:
     """A port that is wrong, a name that no agent has, and steps that cannot be taken."""
     ctx: dict[str, Any] = {}
     canvas.agents.init_agent(ctx, "helper")
-    yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
+    yield _lab_traceback(make(AgentInit, agent_name="helper", agent_provider="opnai"))
     yield _message_of(
         lambda: canvas.agent_run.run_agent(ctx, "helpr", "Hello", outcome=CanvasRun())
     )
@@ -245,7 +245,7 @@ def nodes() -> Iterator[str]:
     yield _message_of(lambda: step(ctx, taking, [VALUE_PLACEHOLDER]))
 
 
-def _shown_in_the_lab(node: Any) -> str:
+def _lab_traceback(node: Any) -> str:
     with pytest.raises(XaiMcpError) as raised:
         play({}, node)
     return "\n".join(raised.value._render_traceback_())
@@ -300,7 +300,7 @@ async def _ignore_text(_text: str) -> None:
 
 
 def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """All of them. `folder` is empty."""
+    """Yield all messages. The `folder` is empty."""
     for variable in _FOREIGN:
         monkeypatch.delenv(variable, raising=False)
     in_folders = (installation, settings, starting, without_access)
@@ -310,9 +310,9 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield from provoke(place)
     yield from remote_agents()
     yield from calling()
-    yield from changed()
-    yield from asked()
+    yield from changed_tool()
+    yield from question()
     yield from nodes()
     yield from models()
     yield from offline()
-    yield from left_out(folder, monkeypatch)
+    yield from unusable_server(folder, monkeypatch)

@@ -51,13 +51,13 @@ def test_a_command_of_the_page_does_what_it_says(command: str, address: str):
             curl.kill()
         return
     facts = "%{http_code} %{method} %{url_effective} %{content_type}"
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", f"{command} -w '\n{facts}'"],
         env=around, capture_output=True, text=True, timeout=2 * SECONDS,
     )  # fmt: skip
-    body, _, facts = done.stdout.rpartition("\n")
+    body, _, facts = process.stdout.rpartition("\n")
     status, method, url, media_type = facts.split(" ", 3)
-    assert status == "200", done
+    assert status == "200", process
     answer = httpx2.Response(200, headers={"content-type": media_type}, content=body.encode())
     check(method, urlsplit(url).path, answer)
     assert json.loads(body)
@@ -78,6 +78,6 @@ def test_every_route_event_and_status_is_on_the_page():
     assert statuses | {401, 421} == {401, 421, 403, *(y for x in OPERATIONS for y in x.problems)}
 
 
-def test_the_limit_on_the_page_is_that_of_the_code():
+def test_the_time_limit_on_the_page_is_that_of_the_code():
     limit = ApprovalRequest("server", "tool", {}).limit_seconds
     assert f"After {limit:g} seconds without an answer it is no" in text_of(PAGE)

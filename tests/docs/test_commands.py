@@ -1,8 +1,8 @@
-"""Does what the pages tell a reader to type, word for word, in the order of the page.
+"""Runs the commands on the pages, word for word, in the order of the page.
 
 Each line of a `sh` block must fit a row of `COMMANDS`, or the test fails. The commands of the
 README that install, compile and start something do so in an environment with the wheel; our command
-runs in this process, in the reader's folder. Some rows are not run, and say why.
+runs in this process, in the reader's folder. Some rows are not run; a comment says why.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tools.workflows import Workflow
 from xai_mcp_agent.cli.main import app, run
 
 LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan", "yaml"}
-# What would let a person's own settings decide about a test.
+# A person's own values would change the results.
 FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
 _START_SECONDS = 60.0  # JupyterLab on a busy machine
 _END_SECONDS = 30.0
@@ -38,31 +38,31 @@ _END_SECONDS = 30.0
 
 @dataclass
 class Reader:
-    """Somebody who follows the pages: where they are, and the environments they have."""
+    """A reader of the pages, with a folder and environments."""
 
     installed: Environment
     folder: Path
     clone: Environment
     cli: Cli
-    done: set[str] = field(default_factory=set[str])
+    finished: set[str] = field(default_factory=set[str])
 
     def type(self, line: str) -> None:
-        """Do once what a line of a page says, and check what is shown."""
+        """Run a line of a page once, and check its output."""
         command = re.sub(r"\s+# .*", "", line).strip()
-        if command in self.done:
+        if command in self.finished:
             return
-        self.done.add(command)
+        self.finished.add(command)
         row = row_of(command)
         assert row is not None, f"no row of COMMANDS fits: {command}"
-        shown = row.do(self, command)
-        assert row.shows in shown, f"{command} shows no {row.shows!r}:\n{shown}"
+        output = row.do(self, command)
+        assert row.shows in output, f"{command} shows no {row.shows!r}:\n{output}"
 
 
 Do = Callable[[Reader, str], str]
 
 
 def ours(reader: Reader, command: str, *, status: int = 0) -> str:
-    """Our command, in the reader's folder."""
+    """Run our command in the reader's folder."""
     with chdir(reader.folder):
         ran = reader.cli(command.removeprefix("xai-mcp-agent "))
     assert ran.status == status, ran.out + ran.err
@@ -70,27 +70,27 @@ def ours(reader: Reader, command: str, *, status: int = 0) -> str:
 
 
 def refused(reader: Reader, command: str) -> str:
-    """The exit status says that nobody can be asked, or that a lesson is not done."""
+    """Run our command, which must exit with 1."""
     return ours(reader, command, status=1)
 
 
 def installed(reader: Reader, command: str) -> str:
-    """In the environment with the wheel."""
+    """Run a command in the environment with the wheel."""
     return reader.installed.run(reader.folder, "bash", "-c", command)
 
 
 def in_the_clone(reader: Reader, command: str) -> str:
-    """In a clone that is set up already, because that needs the network."""
+    """Run a command in a clone that is set up already: setting it up needs the network."""
     return reader.clone.run(reader.clone.root.parent, "bash", "-c", command)
 
 
 def dry(reader: Reader, command: str) -> str:
-    """Only show what make would do: it takes minutes, or does not end, and is used every day."""
+    """Run make without its commands: they take minutes or do not end."""
     return in_the_clone(reader, command.replace("make", "make --dry-run", 1))
 
 
 def not_run(reader: Reader, command: str) -> str:
-    """It needs a person or a registry, or another test runs it. Below, its help is read."""
+    """Run nothing: the command needs a person or a registry, or another test runs it."""
     return ""
 
 
@@ -101,7 +101,7 @@ def change_folder(reader: Reader, command: str) -> str:
 
 
 def start_the_lab(reader: Reader, command: str) -> str:
-    """With what a machine without a screen needs; ended once it answers."""
+    """Start the lab without a browser, and end it once it answers."""
     port = free_port()
     options = f"--no-browser --allow-root --port={port} --IdentityProvider.token=for-tests"
     log = reader.folder.parent / "lab.log"
@@ -127,8 +127,8 @@ def _answer(address: str) -> str:
     return ""
 
 
-def compile_the_drawn_one(reader: Reader, command: str) -> str:
-    """The workflow of the README's five steps is put there first."""
+def compile_drawing(reader: Reader, command: str) -> str:
+    """Draw the workflow of the README's five steps, and compile it."""
     flow = Workflow("my_agent")
     server = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
@@ -141,7 +141,7 @@ def compile_the_drawn_one(reader: Reader, command: str) -> str:
 
 
 class Row(NamedTuple):
-    """A kind of command: what it looks like, how it is done, what is then to be seen."""
+    """A kind of command: its pattern, how to run it, and a text in its output."""
 
     pattern: str
     do: Do
@@ -209,7 +209,7 @@ COMMANDS = [
     Row(r"xai-mcp-agent init my-agents", installed, "xircuits start"),
     Row(r"cd my-agents", change_folder),
     Row(r"xircuits start", start_the_lab, "AgentUseMCPTools"),
-    Row(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
+    Row(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_drawing),
     Row(r"(XAI_MCP_TRANSCRIPT=\S+ )?python my_agent\.py", installed, "library_search_books"),
     Row(r"make demo", in_the_clone, "Finished Executing"),
     Row(r"make (test|check|performance|lab|walk|newcomer|lessons|newest-lab)", dry),
@@ -224,7 +224,7 @@ COMMANDS = [
 
 
 def row_of(command: str) -> Row | None:
-    """The first row that fits a command."""
+    """Return the first row that fits a command."""
     return next((x for x in COMMANDS if re.fullmatch(x.pattern, command)), None)
 
 
@@ -261,13 +261,13 @@ def test_the_commands_of_a_page_do_what_it_says(block: Block, reader: Reader):
         reader.type(line)
 
 
-def test_every_block_says_what_it_holds():
-    """One without a language would escape the tests of commands, settings and messages."""
+def test_every_block_has_a_language():
+    """A block without a language would escape the tests of commands and settings."""
     blocks = [x for page in PAGES for x in blocks_of(page)]
     assert [str(x) for x in blocks if x.language not in LANGUAGES] == []
 
 
-def test_an_unknown_command_is_noticed():
+def test_an_unknown_command_has_no_row():
     assert row_of("xai-mcp-agent call units list_units") is not None
     assert row_of("xai-mcp-agent dance") is None
 
@@ -278,7 +278,7 @@ BELOW = [f"{name} {x.name}" for name, y in GROUPS.items() if y for x in y.regist
 
 
 def mentioned() -> dict[str, set[str]]:
-    """The subcommands of ours that the pages mention, each with its options."""
+    """Return our commands on the pages, each with its options."""
     commands: dict[str, set[str]] = {}
     below = "|".join(BELOW)
     for line in [*LINES, *CODES]:
@@ -289,11 +289,11 @@ def mentioned() -> dict[str, set[str]]:
 
 def test_every_mentioned_command_has_help_with_its_options(capsys: Any):
     for command, options in mentioned().items():
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             run([*command.split(), "--help"])
-        shown = capsys.readouterr().out
-        assert ended.value.code == 0
-        assert (command, [x for x in options if x not in shown]) == (command, [])
+        output = capsys.readouterr().out
+        assert exit_info.value.code == 0
+        assert (command, [x for x in options if x not in output]) == (command, [])
 
 
 def test_every_command_of_ours_is_mentioned():
@@ -301,13 +301,13 @@ def test_every_command_of_ours_is_mentioned():
     assert {*names, *GROUPS, *BELOW} == {*mentioned(), *GROUPS}
 
 
-def test_every_digest_to_be_typed_is_whole():
+def test_every_digest_on_a_page_is_whole():
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     digests = {y for x in texts for y in re.findall(r"--digest ([0-9a-f]{6,})", x)}
     assert {len(x) for x in digests} == {32}
 
 
-def test_every_mentioned_make_target_is_there():
+def test_every_mentioned_make_target_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {x for line in [*LINES, *CODES] for x in re.findall(r"^make ([a-z-]+)", line)}
     assert targets

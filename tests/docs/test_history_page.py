@@ -1,4 +1,4 @@
-"""docs/history.md says what an event really holds, and quotes lines that are really printed."""
+"""docs/history.md has every field and change of an event, and the right limit of errors."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_every_change_kind_and_teller_is_on_the_page():
     assert names - {*codes_of(PAGE)} == set()
 
 
-def test_how_much_of_an_error_is_kept_is_so():
+def test_the_length_of_a_recorded_error_on_the_page_is_right():
     assert re.search(rf"first {ERROR_CHARS} characters of the error", text_of(PAGE))

@@ -1,4 +1,4 @@
-"""What the pages say of the code is so, and what they link to is there."""
+"""The pages agree with the code, and their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FOREIGN_KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_links_of_a_page_lead_somewhere(page: Path):
-    """Also in the table that is written from the nodes."""
+    """Also on the generated pages."""
     missing: list[str] = []
     for link in links_of(page):
         if link.startswith(("https://", "http://")):
@@ -62,13 +62,13 @@ def test_every_page_and_every_picture_is_linked_from_somewhere():
         for page in PAGES
         for link in links_of(page)
     }
-    shown = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "images").iterdir()]
-    assert [x.name for x in shown if x.resolve() not in linked] == []
+    files = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "images").iterdir()]
+    assert [x.name for x in files if x.resolve() not in linked] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_file_that_a_page_names_is_there(page: Path):
-    """What looks like a path in the repository or the package."""
+def test_every_file_that_a_page_names_exists(page: Path):
+    """Words that look like paths in the repository or the package."""
     paths = [
         x
         for x in codes_of(page)
@@ -82,7 +82,7 @@ def test_every_file_that_a_page_names_is_there(page: Path):
 
 
 def _plan() -> list[str]:
-    """The packages in the plan of the house, by their path."""
+    """Return the paths of the packages in the plan of the house."""
     plan = next(x.text for x in blocks_of(HOUSE) if x.language == "plan")
     paths: list[str] = []
     for indent, name in re.findall(r"^( +)(\w+)/ ", plan, re.MULTILINE):
@@ -98,9 +98,9 @@ def test_the_plan_of_the_house_has_every_package():
 
 
 def test_the_arrows_on_the_page_are_those_that_are_tested():
-    """tests/test_house.py has them as design decides them, also for parts that are yet to come."""
-    (drawn,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
-    chains = [x.split(" -> ") for x in re.split(r"\n|\s{4,}", drawn.strip())]
+    """tests/test_house.py has the arrows of the design, also of future parts."""
+    (diagram,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
+    chains = [x.split(" -> ") for x in re.split(r"\n|\s{4,}", diagram.strip())]
     steps = [pair for chain in chains for pair in itertools.pairwise(chain)]
     pairs = {(a, b) for left, right in steps for a in left.split(", ") for b in right.split(", ")}
     assert {(a, b) for a, b in pairs if b not in may_import(a)} == set()

@@ -1,4 +1,4 @@
-"""`docs/planning.md`: its program runs, and says what it shows."""
+"""`docs/planning.md`: its programs run and print what the page says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "planning.md"
 
 
 def printed() -> list[list[str]]:
-    """The lines that each program of the page prints; a later one goes on where the first ends."""
+    """Return the lines that each program of the page prints; they share their variables."""
     namespace: dict[str, object] = {}
     lines: list[list[str]] = []
     for block in (x for x in blocks_of(PAGE) if x.language == "python" and "bridge" not in x.text):
@@ -35,6 +35,6 @@ def test_the_answer_of_a_model_on_the_page_is_a_plan_without_problems():
     assert arguments.startswith("{'user_id': FromResult(call=0")
 
 
-def test_the_page_names_all_that_is_public():
+def test_every_public_name_of_planning_is_on_the_page():
     codes = " ".join(codes_of(PAGE))
     assert [x for x in planning.__all__ if x not in codes] == []

@@ -42,7 +42,7 @@ from xai_mcp_agent.cli.init import init_folder
 PAGE = ROOT / "docs" / "python.md"
 EXAMPLES = [x for x in blocks_of(PAGE) if x.language == "python"]
 CODES = codes_of(PAGE)
-# For our own parts of the package, which have the bridge's event loop to run things on.
+# For inner parts of the package, which run coroutines on the bridge's loop.
 FOR_US = {"run", "submit"}
 
 
@@ -56,18 +56,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path):
     script = folder / f"example_{example.line}.py"
     script.write_text(example.text, encoding="utf-8")
-    done = run_script(script)
-    assert (done.status, done.errors) == (0, "")
-    assert done.output
+    process = run_script(script)
+    assert (process.status, process.errors) == (0, "")
+    assert process.output
 
 
 def test_every_call_on_the_page_fits_the_method():
-    shown = [
+    expressions = [
         ast.parse(x.replace("...", "None"), mode="eval").body
         for x in CODES
         if x.startswith("bridge.")
     ]
-    calls = [x for x in shown if isinstance(x, ast.Call)]
+    calls = [x for x in expressions if isinstance(x, ast.Call)]
     assert calls
     for call in calls:
         assert isinstance(call.func, ast.Attribute)
@@ -93,7 +93,7 @@ def test_the_coroutines_have_the_names_and_parameters_of_the_methods():
             )
 
 
-def test_every_field_of_what_comes_back_is_on_the_page():
+def test_every_field_of_a_result_is_on_the_page():
     classes = (
         SourceStatus,
         Tool,
@@ -110,7 +110,7 @@ def test_every_field_of_what_comes_back_is_on_the_page():
 
 
 def test_every_error_of_a_bridge_is_on_the_page_with_its_facts():
-    """Those of agents and models cannot happen here."""
+    """Errors of agents and models do not occur here."""
     raised = (
         SettingsError, UnknownServer, UnknownTool, InvalidArguments, SourceFailed, SourceClosed,
         ToolTimeout, ServerError, StoreFailed,
@@ -122,10 +122,10 @@ def test_every_error_of_a_bridge_is_on_the_page_with_its_facts():
     assert {*facts, *(x.__name__ for x in raised)} - {*CODES} == set()
 
 
-def test_the_line_of_a_transcript_is_json_about_an_event_that_there_is():
+def test_the_line_of_a_transcript_on_the_page_is_an_existing_event():
     (line,) = (x.text for x in blocks_of(PAGE) if x.language == "jsonl")
     event = json.loads(line)["event"]
     assert event in {x.__name__ for x in get_args(RunEvent)}
-    # These tell the screen what is going on right now; others say the same when it is done.
-    untold = {"ModelAsked", "TextArrived", "ToolReturned"}
-    assert {x.__name__ for x in get_args(RunEvent)} - {*CODES} == untold
+    # These report progress to the screen; other events report the results.
+    progress = {"ModelAsked", "TextArrived", "ToolReturned"}
+    assert {x.__name__ for x in get_args(RunEvent)} - {*CODES} == progress

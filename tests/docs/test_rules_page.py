@@ -1,4 +1,4 @@
-"""What the page on rules shows is what can be written, and does what it says."""
+"""The rules on docs/decisions.md can be read and do what the page says."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_the_rules_on_the_page_can_be_read(tmp_path: Path):
         assert len(loaded.rules) >= 5
 
 
-def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Path):
+def test_the_rule_on_the_page_also_checks_a_second_address_in_a_text(tmp_path: Path):
     examples = [x for x in blocks_of(PAGE) if x.language == "yaml"][-1].text
     (tmp_path / "rules.yaml").write_text(examples, encoding="utf-8")
-    written = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path).rules
-    rules = RuleBook(written, str)
+    loaded = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path).rules
+    rules = RuleBook(loaded, str)
     mail, words = Tool(ToolKey("mcp", "mail", "send_mail"), "", {}), list[str]()
     for to in ("a@example.org", "a@example.com", "thief@example.com, a@example.org", ["a@b.c"]):
         facts = Facts(mail, Caller("agent"), {"to": to}, datetime(2026, 11, 23))

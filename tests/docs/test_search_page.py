@@ -1,4 +1,4 @@
-"""`docs/search.md`: its program runs, and says what it shows."""
+"""`docs/search.md`: its program runs and prints what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/settings.md says what the settings really are: every key, type, default and variable."""
+"""docs/settings.md has every key, type, default and variable of the settings."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ KINDS = {
     AuthSettings: "object, true or false",
     BreakerSettings: "object, true or false",
 }  # fmt: skip
-# What a field holds says little of what is written for it.
-WRITTEN = {
+# The type of these fields differs from the type in the file.
+EXCEPTIONS = {
     "command": ("text", "none"),
     "transport": ("text", "none"),
     "type": ("text", "none"),
@@ -50,8 +50,8 @@ WRITTEN = {
     "arguments": ("object", "`{}`"),
     "operations": ("object", "`{}`"),
 }
-CREDENTIALS = ("object", "`{}`")  # in a dict, too, and not of texts
-# These are put together from parts where they are read.
+CREDENTIALS = ("object", "`{}`")  # a dict of objects, not of texts
+# The code joins these names from parts.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "npm_config_registry"}
 BY_ITSELF = "by itself"
 SOURCES: dict[str, type] = {
@@ -64,7 +64,7 @@ _KEYS = re.compile(r"^- (`[^(]+`) \((.+?), (none|by itself|`[^`]*`)\): ", re.MUL
 
 
 def documented(heading: str) -> dict[str, tuple[str, str]]:
-    """The type and the default that the page gives for each key in the list below a heading."""
+    """Return the type and the default on the page for each key in the list below a heading."""
     section = re.search(rf"^#+ {heading}\n(.*?)(?=^#)", text_of(PAGE), re.MULTILINE | re.DOTALL)
     assert section is not None, f"no heading {heading}"
     return {
@@ -75,11 +75,11 @@ def documented(heading: str) -> dict[str, tuple[str, str]]:
 
 
 def accepted(cls: type) -> dict[str, tuple[str, str]]:
-    """The type and the default of every key that is read."""
+    """Return the type and the default of every key that is read."""
     hints, by_name = get_type_hints(cls), {x.name: x for x in fields(cls)}
-    written = {**WRITTEN, "auth": CREDENTIALS} if cls is OpenApiSettings else WRITTEN
+    exceptions = {**EXCEPTIONS, "auth": CREDENTIALS} if cls is OpenApiSettings else EXCEPTIONS
     return {
-        key: written.get(key) or (_kind(hints[name]), _default(by_name[name]))
+        key: exceptions.get(key) or (_kind(hints[name]), _default(by_name[name]))
         for name, keys in keys_by_field(cls).items()
         for key in keys
     }
@@ -101,7 +101,7 @@ def _default(field: Field[Any]) -> str:
 
 @pytest.mark.parametrize("heading", SOURCES)
 def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(heading: str):
-    """Its own list wins over that of every source."""
+    """The list of a kind overrides the list of every source."""
     keys = accepted(SOURCES[heading])
     common = {key: x for key, x in documented("Every source").items() if key in keys}
     by_itself = {key: ("text", BY_ITSELF) for key in ("type", "transport") if key in keys}
@@ -112,7 +112,7 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default():
     assert documented("Under `auth`") == accepted(AuthSettings)
 
 
-def test_the_keys_for_people_are_those_that_cause_no_note():
+def test_the_ignored_keys_on_the_page_cause_no_note():
     sentence = re.search(r"ignored silently: (.+?)\.\n", text_of(PAGE), re.DOTALL)
     assert sentence is not None
     keys = re.findall(r"`([^`]+)`", sentence[1])
@@ -122,7 +122,7 @@ def test_the_keys_for_people_are_those_that_cause_no_note():
 
 
 def _environment_names() -> Iterator[str]:
-    """Texts that look like names of variables, in files that read the environment."""
+    """Yield texts that look like names of variables, in files that read the environment."""
     for file in PACKAGE.rglob("*.py"):
         source = file.read_text(encoding="utf-8")
         if "environ" in source:
@@ -133,8 +133,8 @@ def _environment_names() -> Iterator[str]:
 
 def test_every_environment_variable_that_is_read_is_on_the_page():
     (section,) = re.findall(r"^## Environment variables\n(.*?)(?=^#)", text_of(PAGE), re.M | re.S)
-    named = re.findall(r"^- (.+?): ", section, re.MULTILINE)
-    documented_names = {x for names in named for x in re.findall(r"`([^`]+)`", names)}
+    listings = re.findall(r"^- (.+?): ", section, re.MULTILINE)
+    documented_names = {x for names in listings for x in re.findall(r"`([^`]+)`", names)}
     assert documented_names == {*_environment_names(), *JOINED}
 
 

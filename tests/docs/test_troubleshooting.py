@@ -1,6 +1,6 @@
-"""docs/troubleshooting.md quotes what the software really says: each text is provoked here.
+"""docs/troubleshooting.md quotes real messages: each is provoked here.
 
-Who decided it: a person looks for the words on the screen, so the page must have just those.
+A user searches for the words on the screen, so the page must have the same words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUOTED = [x for x in blocks_of(PAGE) if x.language == "text"]
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Everything that was provoked, in a folder of its own, which gets the history of it."""
+    """All provoked messages; they and their history have a folder of their own."""
     folder = tmp_path_factory.mktemp("wrong")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
@@ -27,15 +27,15 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def quotes(text: str, block: Block) -> bool:
-    """Whether every line of the block stands in the text; `...` stands for anything in a line."""
+    """Return whether the text has every line of the block; `...` matches anything in a line."""
     lines = (re.escape(line).replace(r"\.\.\.", ".*") for line in block.text.splitlines())
     return all(re.search(line, text) for line in lines)
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
-def test_a_quoted_text_is_one_that_the_software_says(block: Block, messages: list[str]):
+def test_the_software_prints_every_quoted_text(block: Block, messages: list[str]):
     assert any(quotes(text, block) for text in messages), f"nothing says:\n{block.text}"
 
 
-def test_everything_that_is_provoked_stands_on_the_page(messages: list[str]):
+def test_every_provoked_message_is_on_the_page(messages: list[str]):
     assert [text for text in messages if not any(quotes(text, block) for block in QUOTED)] == []

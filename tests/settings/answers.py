@@ -32,8 +32,8 @@ def answer_of(text: str, environ: Mapping[str, str]) -> Any:
             answer = _plain(load_settings(file, environ=environ))
         except SettingsError as refusal:
             answer = {"refused": str(refusal)}
-        shown = json.dumps(answer).replace(str(file.parent), FOLDER)
-        return json.loads(shown.replace(sys.executable, "/usr/bin/python"))
+        json_text = json.dumps(answer).replace(str(file.parent), FOLDER)
+        return json.loads(json_text.replace(sys.executable, "/usr/bin/python"))
 
 
 def _plain(value: Any) -> Any:
@@ -55,12 +55,12 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the fields that differ from their defaults, without digests, which nobody can read."""
     yield "is", type(value).__name__
     for field in dataclasses.fields(value):
-        found = getattr(value, field.name)
+        current = getattr(value, field.name)
         usual = field.default
         if field.default_factory is not dataclasses.MISSING:
             usual = field.default_factory()
-        if field.name not in _INTERNAL and field.name != "digest" and found != usual:
-            yield field.name, _plain(found)
+        if field.name not in _INTERNAL and field.name != "digest" and current != usual:
+            yield field.name, _plain(current)
 
 
 def _main() -> None:

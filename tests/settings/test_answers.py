@@ -7,6 +7,6 @@ import json
 from .answers import TABLE, answer_of
 
 
-def test_every_file_is_read_noted_and_refused_word_for_word():
+def test_every_settings_file_has_the_recorded_settings_notes_and_errors():
     for case in json.loads(TABLE.read_text(encoding="utf-8")):
         assert answer_of(case["text"], case["environ"]) == case["answer"], case["text"]

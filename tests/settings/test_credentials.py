@@ -27,8 +27,8 @@ def read(section: str, entry: Any, **environ: str) -> Settings:
     return settings_from({"mcpServers": {}, section: {"a": entry}}, environ={"KEY": KEY, **environ})
 
 
-def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand():
-    written: list[tuple[str, dict[str, Any]]] = [
+def test_credentials_of_agents_and_services_are_hidden_in_every_place():
+    entries: list[tuple[str, dict[str, Any]]] = [
         ("agents", {**AGENT, "bearer": "${KEY}"}),
         ("agents", {**AGENT, "headers": {"X-Api-Key": "${KEY}"}}),
         ("agents", {"url": f"https://me:{KEY}@example.org/"}),
@@ -37,7 +37,7 @@ def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand():
         ("openapiServices", {"spec": f"https://me:{KEY}@example.org/x"}),
         ("openapiServices", {"spec": f"https://example.org/x?api_key={KEY}"}),
     ]
-    for section, entry in written:
+    for section, entry in entries:
         source = read(section, entry).source("a")
         assert KEY not in repr(source), entry
         assert source.secrets.redact(f"It said {KEY}.") == "It said ***.", entry
@@ -49,8 +49,8 @@ def test_secrets_of_registries_and_embeddings_are_not_shown():
     assert KEY in registry.url
     assert KEY not in repr(registry) + registry.address
     assert KEY not in settings.secrets.redact(f"it is {KEY}")
-    written = {"model": "m", "baseUrl": "http://u:a-password@x/v1", "apiKey": "${KEY}"}
-    document = {"mcpServers": {}, "toolSearch": {"embeddings": written}}
+    values = {"model": "m", "baseUrl": "http://u:a-password@x/v1", "apiKey": "${KEY}"}
+    document = {"mcpServers": {}, "toolSearch": {"embeddings": values}}
     settings = settings_from(document, environ={"KEY": KEY})
     embeddings = settings.search.embeddings
     assert embeddings is not None
@@ -60,7 +60,7 @@ def test_secrets_of_registries_and_embeddings_are_not_shown():
     assert settings.secrets.redact(f"{KEY} a-password") == "*** ***"
 
 
-def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own():
+def test_all_secrets_of_servers_are_masked_and_never_printed():
     """design.md 1.7. The same holds for one made in Python; a tenant in an address is no secret."""
     issuer = "https://login.example.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
     settings = settings_from(
@@ -82,8 +82,8 @@ def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own():
         name="x", transport="stdio", command="npx", args=args, env={"ANYTHING": "env-secret"},
         url="https://user-secret:pw@h/mcp?a=secret", headers={"Accept": "header-secret"},
     )  # fmt: skip
-    for shown in (repr(server), str(server), server.target, f"{server}", repr([server])):
-        assert not [x for x in ("secret", "short", "pw") if x in shown]
+    for printed in (repr(server), str(server), server.target, f"{server}", repr([server])):
+        assert not [x for x in ("secret", "short", "pw") if x in printed]
 
 
 _KEYS = st.sampled_from(
@@ -99,19 +99,19 @@ _ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 
 
 @examples(max_examples=25)
 @given(entry=_ENTRIES)
-def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any):
+def test_any_entry_is_a_server_or_a_problem_without_its_values(entry: Any):
     """Keys may be shown, because they are names."""
-    for written in (entry, {"command": "a", **entry}):
-        settings = settings_from({"mcpServers": {"x": written}}, environ={"NAME": "ada"})
+    for one in (entry, {"command": "a", **entry}):
+        settings = settings_from({"mcpServers": {"x": one}}, environ={"NAME": "ada"})
         assert len(settings.servers) + len(settings.problems) == 1
-        shown = [*settings.notes, *(str(x) for x in settings.problems.values()), str(settings)]
-        assert HIDDEN not in json.dumps(shown)
+        texts = [*settings.notes, *(str(x) for x in settings.problems.values()), str(settings)]
+        assert HIDDEN not in json.dumps(texts)
 
 
 # Digests: equal for equal values, and different with another key.
 
 
-def test_settings_have_the_digest_of_their_expanded_values_and_a_key():
+def test_a_digest_depends_on_the_expanded_values_and_the_key():
     example = Path(__file__).parents[2] / "mcp_settings.json.example"
     assert digest_of(load_settings(example), b"key") == digest_of(load_settings(example), b"key")
     for section, entry in (

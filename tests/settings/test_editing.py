@@ -76,7 +76,7 @@ def test_a_file_of_any_layout_gets_one_more_server(tmp_path: Path):
             assert after == {**before, key: {**before.get(key, {}), "new": ENTRY}}
 
 
-def test_a_file_that_cannot_be_added_to_is_reported_and_never_written_wrongly(
+def test_a_file_that_cannot_be_extended_is_reported(
     tmp_path: Path,
 ):
     for text, says in (
@@ -102,7 +102,7 @@ _OBJECTS = st.dictionaries(_TEXTS, JSON, max_size=4)
     indent=st.sampled_from([None, 0, 2, "\t"]),
     name=st.text(min_size=5, max_size=8),
 )
-def test_everything_else_in_a_file_stays_as_it_is(
+def test_an_addition_changes_nothing_else_in_the_file(
     tmp_path_factory: pytest.TempPathFactory,
     document: dict[str, Any],
     servers: dict[str, Any],
@@ -117,7 +117,7 @@ def test_everything_else_in_a_file_stays_as_it_is(
     assert json.loads(added(folder, text, name)) == after
 
 
-def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path):
+def test_a_removal_changes_nothing_else_in_the_file(tmp_path: Path):
     cases: list[tuple[str, str]] = [
         ('{"mcpServers": {"a": {"x": 1}, "new": {}}}', '{"mcpServers": {"a": {"x": 1}}}'),
         ('{"mcpServers": {"new": {}, "a": 1}}', '{"mcpServers": {"a": 1}}'),

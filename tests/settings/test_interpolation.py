@@ -61,7 +61,7 @@ def test_the_values_of_secret_variables_are_remembered():
 
 
 @given(text=st.text(alphabet="${}:-NAMEenv x", max_size=40), plain=st.text())
-def test_any_text_expands_or_is_an_error_and_a_mark_can_always_be_written(text: str, plain: str):
+def test_any_text_expands_or_is_an_error_and_any_text_can_be_escaped(text: str, plain: str):
     with suppress(SettingsError):
         assert isinstance(expand(text), str)
     assert expand(plain.replace("${", "$${")) == plain

@@ -81,7 +81,7 @@ def test_a_file_is_found_in_the_folder_then_in_its_parents_up_to_the_home_folder
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
-def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path):
+def test_a_parent_that_everybody_can_write_to_is_skipped(tmp_path: Path):
     """Settings start programs, and a file in /tmp may be a stranger's."""
     shared = tmp_path / "shared"
     file = write(shared)
@@ -92,7 +92,7 @@ def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path):
     assert find_settings(shared, {}) == file
 
 
-def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: Path):
+def test_the_file_of_other_clients_is_read_if_there_is_no_own_file(home: Path):
     below = home / "project" / "below"
     below.mkdir(parents=True)
     for section in ("mcpServers", "servers"):
@@ -103,7 +103,7 @@ def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: P
     assert find_settings(below, {}) == ours
 
 
-def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path):
+def test_the_environment_variable_names_the_file_and_a_path_overrides_it(home: Path):
     write(home)
     file = write(home / "other", name="mine.json")
     environ = {"XAI_MCP_SETTINGS": str(file)}
@@ -150,7 +150,7 @@ def error_of(file: Path) -> SettingsError:
     return caught.value
 
 
-def test_a_file_may_have_comments_and_its_mistakes_have_a_line_and_show_no_text(
+def test_a_file_may_have_comments_and_its_errors_have_a_line_and_quote_no_text(
     tmp_path: Path,
 ):
     """VS Code writes comments and trailing commas. Plain JSON would stop at the first comment."""
@@ -195,7 +195,7 @@ def test_any_text_and_any_json_value_is_settings_or_a_settings_error(
 
 
 @pytest.mark.parametrize("depth", [40, 5_000])
-def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int):
+def test_deeply_nested_lists_are_read_quickly(tmp_path: Path, depth: int):
     """A stranger's file is read before anybody trusts it. Quoting nested quotes took forever."""
     note = "[" * depth + "]" * depth
     file = write(tmp_path, f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}')
@@ -203,23 +203,23 @@ def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int):
         assert [*load_settings(file, environ={}).sources] == ["a"]
 
 
-def test_reading_settings_does_not_wait_for_heavy_libraries():
+def test_reading_settings_imports_no_heavy_library():
     """Importing the package and starting a command stay quick."""
     code = (
         "import sys, xai_mcp_agent.settings.load; "
         "print([x for x in ('mcp', 'openai', 'json5', 'platformdirs', 'anyio', 'jsonschema_rs') "
         "if x in sys.modules])"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
-    assert done.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"
 
 
 # Names
 
 
-def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look():
+def test_a_wrong_name_is_reported_with_the_section_to_look_in():
     agents = {"a": {"url": "https://example.org/agent"}}
     settings = settings_from(
         {"mcpServers": {"s": ENTRY}, "functions": {"f": FILE, "bad": {}}, "agents": agents}
@@ -243,7 +243,7 @@ def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look
     assert both.problems["x"].fix == "Rename one of them."
 
 
-def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_looked_for():
+def test_an_unknown_server_is_reported_with_the_nearest_name_or_the_searched_places():
     settings = settings_from({"zeta": ENTRY, "time": ENTRY, "bad": {}, "\x1b[31mred": ENTRY})
     with pytest.raises(UnknownServer) as caught:
         settings.server("tmie")
@@ -258,7 +258,7 @@ def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_loo
     assert "xai-mcp-agent init" in str(caught.value)
 
 
-def test_settings_that_were_read_again_replace_all_sources_but_the_added_ones():
+def test_settings_that_are_read_again_replace_all_sources_except_added_ones():
     settings = settings_from({"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}})
     settings.add(ServerSettings(name="mine", command="mine"))
     settings.add(ServerSettings(name="late", command="late"))

@@ -1,4 +1,4 @@
-"""The JSON Schema of the settings agrees with the reader, and editors find it."""
+"""The JSON Schema of the settings agrees with the reader, and `init` installs it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_the_file_in_the_package_is_up_to_date():
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), f"run `{COMMAND}`"
 
 
-def test_the_schema_accepts_all_that_is_read_without_a_note():
+def test_the_schema_accepts_all_settings_without_notes():
     """An editor must not underline correct settings. Nulls are left out: they count as missing."""
     wrong = [(x, str(e)) for x in documents() for e in SCHEMA.iter_errors(x)]
     assert len(documents()) > 100
     assert [x for x in wrong if "null" not in str(json.dumps(x[0]))] == []
 
 
-def test_a_mistake_is_underlined():
+def test_the_schema_refuses_mistakes():
     mistakes: list[dict[str, Any]] = [
         {"mcpServers": {"a": {"command": ["x"]}}},
         {"mcpServers": {"a": {"command": "x", "timeout": "60"}}},
@@ -56,7 +56,7 @@ def test_a_mistake_is_underlined():
         assert not SCHEMA.is_valid(document)
 
 
-def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path):
+def test_a_new_working_folder_has_the_schema_that_its_settings_name(tmp_path: Path):
     """Beside the settings it works offline, and on another machine."""
     init_folder(tmp_path)
     settings = json.loads((tmp_path / "mcp_settings.json").read_text(encoding="utf-8"))

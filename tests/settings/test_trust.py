@@ -44,7 +44,7 @@ def waiting(file: Path, store: TrustStore | None = None) -> list[str]:
     return [x.key_path for x in (store or TrustStore()).untrusted_parts(load_settings(file))]
 
 
-def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path):
+def test_nothing_in_a_file_is_used_before_the_user_agrees(tmp_path: Path):
     settings = without_untrusted(load_settings(write(tmp_path)))
     assert settings.usable == ()
     with pytest.raises(SettingsError, match=r"mcpServers\.one.*xai-mcp-agent trust"):
@@ -67,7 +67,7 @@ def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path):
     assert waiting(file) == [], "limits of time change nothing"
 
 
-def test_every_kind_of_source_waits(tmp_path: Path):
+def test_every_kind_of_source_needs_an_agreement(tmp_path: Path):
     (tmp_path / "code.py").write_text("raise SystemExit")
     file = write(
         tmp_path,
@@ -83,8 +83,8 @@ def test_every_kind_of_source_waits(tmp_path: Path):
     assert sorted(settings.problems) == ["agent", "code", "files", "flow", "one", "service"]
 
 
-def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path):
-    """They would receive what tools are used for."""
+def test_addresses_of_the_history_and_of_embeddings_need_an_agreement(tmp_path: Path):
+    """They would receive the uses of tools."""
     embeddings = {"provider": "openai", "model": "m", "baseUrl": "http://127.0.0.1:9/v1"}
     store = "postgresql://user:secret-word@127.0.0.1/history"
     file = write(tmp_path, mcpServers={}, store=store, toolSearch={"embeddings": embeddings})
@@ -95,7 +95,7 @@ def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path):
     assert without_untrusted(load_settings(file)).store == store
 
 
-def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path):
+def test_a_link_to_a_trusted_file_is_not_trusted(tmp_path: Path):
     """Relative paths start at the folder of the link, where `server.py` may be another program."""
     file = write(tmp_path / "mine")
     TrustStore().agree(load_settings(file))
@@ -105,14 +105,17 @@ def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path):
     assert waiting(link) == ["mcpServers.one", "mcpServers.two"]
 
 
-def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
+def test_the_users_own_file_and_settings_that_a_program_names_are_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A file that the program did not name may be a stranger's."""
     file = write(tmp_path)
-    with Bridge.open(file, store="memory") as named, Bridge({"mcpServers": {"x": OTHER}}) as given:
-        assert named.usable_servers() == ("one", "two")
-        assert given.usable_servers() == ("x",)
+    with (
+        Bridge.open(file, store="memory") as from_file,
+        Bridge({"mcpServers": {"x": OTHER}}) as from_value,
+    ):
+        assert from_file.usable_servers() == ("one", "two")
+        assert from_value.usable_servers() == ("x",)
     monkeypatch.chdir(tmp_path)
     with Bridge(store="memory") as default, Bridge.open(store="memory") as opened:
         assert default.usable_servers() == opened.usable_servers() == ()
@@ -122,7 +125,7 @@ def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
     assert waiting(user_settings_path()) == []
 
 
-def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path):
+def test_the_environment_variable_agrees_for_unattended_runs(tmp_path: Path):
     file = write(tmp_path / "project")
     rows = [(x, 0) for x in ("1", "all", "{file}", "{folder}", "/nowhere{sep}{file}")]
     rows += [(x, 2) for x in ("", "0", "no", "/nowhere", "{folder}/pro", "{file}.old")]
@@ -131,7 +134,7 @@ def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path):
         assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, text
 
 
-def test_agreements_that_cannot_be_read_count_as_none(tmp_path: Path):
+def test_unreadable_agreements_do_not_count(tmp_path: Path):
     file = write(tmp_path)
     agreed = user_settings_path().parent / "trusted.json"
     for damage in (b"", b"[]", b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000):
@@ -150,10 +153,10 @@ def test_an_agreement_can_be_withdrawn(tmp_path: Path):
     assert len(waiting(file)) == 2
 
 
-def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
+def test_a_disabled_entry_needs_an_agreement_once_it_is_enabled(
     tmp_path: Path,
 ):
-    """Entries of a registry are added disabled, and nobody has read them by then."""
+    """Entries from a registry are added disabled, before anybody has read them."""
     file, store = write(tmp_path), TrustStore()
     store.agree(load_settings(file))
     before = file.read_text()
@@ -179,7 +182,7 @@ LOCAL = {"command": "python", "args": ["server.py"]}
 Document = dict[str, Any]
 
 
-def written(folder: Path, document: Document) -> Path:
+def save(folder: Path, document: Document) -> Path:
     folder.mkdir(exist_ok=True)
     file = folder / "mcp_settings.json"
     entries = document.get("mcpServers", {"one": LOCAL})
@@ -188,30 +191,30 @@ def written(folder: Path, document: Document) -> Path:
 
 
 def trust(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         run(["trust", str(file), *words])
     out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out + err
+    return int(exit_info.value.code or 0), out + err
 
 
 def rule(then: Any, **when: Any) -> Document:
     return {"when": when or {"tool": "delete_*"}, "then": then}
 
 
-def rules(*written: Any) -> Document:
-    return {"rules": list(written)}
+def rules(*entries: Any) -> Document:
+    return {"rules": list(entries)}
 
 
 def blocked(*names: str, **groups: list[str]) -> Document:
     return {"toolSearch": {"blocked": list(names), "groups": groups}}
 
 
-def group(**written: Any) -> Document:
-    return {"groups": {"mine": {"selectors": [{"source": "one"}], **written}}}
+def group(**fields: Any) -> Document:
+    return {"groups": {"mine": {"selectors": [{"source": "one"}], **fields}}}
 
 
-def entry(**written: Any) -> Document:
-    return {"mcpServers": {"one": {**LOCAL, **written}}}
+def entry(**fields: Any) -> Document:
+    return {"mcpServers": {"one": {**LOCAL, **fields}}}
 
 
 INTERNAL = rule({"is": "internal"}, server="a")
@@ -270,33 +273,33 @@ TIGHTENED: list[tuple[Document, Document]] = [
 ]
 
 
-def test_a_loosened_file_is_asked_about_in_a_sentence_and_a_tightened_one_is_not(tmp_path: Path):
+def test_only_a_loosened_file_needs_another_agreement(tmp_path: Path):
     store = TrustStore()
     for number, (before, after, sentence) in enumerate(LOOSENED):
-        store.agree(load_settings(written(tmp_path / f"{number}", before)))
-        loosened = load_settings(written(tmp_path / f"{number}", after))
+        store.agree(load_settings(save(tmp_path / f"{number}", before)))
+        loosened = load_settings(save(tmp_path / f"{number}", after))
         facts = [fact for part in store.untrusted_parts(loosened) for fact in part.facts]
         assert any(sentence in x for x in facts), (sentence, facts)
         store.agree(loosened)
         assert store.untrusted_parts(loosened) == (), sentence
     for number, (before, after) in enumerate(TIGHTENED):
-        store.agree(load_settings(written(tmp_path / f"tight {number}", before)))
-        tightened = load_settings(written(tmp_path / f"tight {number}", after))
+        store.agree(load_settings(save(tmp_path / f"tight {number}", before)))
+        tightened = load_settings(save(tmp_path / f"tight {number}", after))
         assert store.untrusted_parts(tightened) == (), (before, after)
 
 
-def test_the_question_shows_what_is_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    file = written(tmp_path, {**rules(rule("deny")), **blocked("shell"), **group(exclude=["rm"])})
-    shown = trust(capsys, file)[1].partition("It holds back:\n")[2]
+def test_the_question_lists_the_guards(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = save(tmp_path, {**rules(rule("deny")), **blocked("shell"), **group(exclude=["rm"])})
+    question = trust(capsys, file)[1].partition("It holds back:\n")[2]
     for line in ("rule `deny tool fits 'delete_*'`", "`shell` is blocked", "`rm` is excluded"):
-        assert f"      {line}\n" in shown
+        assert f"      {line}\n" in question
 
 
-def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
+def test_an_unattended_run_with_a_loosened_file_starts_and_calls_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    TrustStore().agree(load_settings(written(tmp_path, rules(rule("deny")))))
-    written(tmp_path, {})
+    TrustStore().agree(load_settings(save(tmp_path, rules(rule("deny")))))
+    save(tmp_path, {})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text('def shred(paper: str) -> str:\n    """Shred."""\n')
     own = settings_from({"functions": {"shredder": {"file": "own.py"}}}).source("shredder")
@@ -308,9 +311,9 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         assert "restrict less than their user agreed to" in shred(bridge, agent())
 
 
-def test_a_wider_group_record_or_approval_is_not_used_before_somebody_agreed(tmp_path: Path):
+def test_a_wider_group_record_or_approval_is_not_used_before_the_user_agrees(tmp_path: Path):
     words = {"x": "allow", "y": "deny"}
-    file = written(tmp_path, {**group(), "record": ["results"], "approval": words})
+    file = save(tmp_path, {**group(), "record": ["results"], "approval": words})
     usable = without_untrusted(load_settings(file))
     with pytest.raises(SettingsError, match="have not agreed"):
         usable.group("mine")
@@ -352,11 +355,13 @@ def token_of(settings: Settings) -> str:
     ],
     ids=["plain", "quoted", "Windows", "literal", "environment wins"],
 )
-def test_its_values_fill_variables(tmp_path: Path, text: str, environ: dict[str, str], token: str):
+def test_values_in_the_env_file_fill_variables(
+    tmp_path: Path, text: str, environ: dict[str, str], token: str
+):
     assert token_of(load(tmp_path, text, environ)) == f"Bearer {token}"
 
 
-def test_a_missing_variable_names_the_file_first(tmp_path: Path):
+def test_the_error_about_a_missing_variable_suggests_the_env_file_first(tmp_path: Path):
     problem = str(load(tmp_path, "").problems["keyed"])
     assert (
         "environment variable TOKEN is not set. Write TOKEN=... into the file .env beside"
@@ -364,7 +369,7 @@ def test_a_missing_variable_names_the_file_first(tmp_path: Path):
     )
 
 
-def test_a_variable_that_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path):
+def test_the_env_file_cannot_set_variables_that_choose_programs_or_addresses(tmp_path: Path):
     names = ("XAI_MCP_TRUST", "OPENAI_BASE_URL", "https_proxy", "LD_PRELOAD", "PYTHONPATH", "PATH")
     settings = load(tmp_path, "".join(f"{name}=1\n" for name in names) + "OPENAI_API_KEY=sk-1\n")
     assert settings.env == {"OPENAI_API_KEY": "sk-1"}
@@ -373,18 +378,18 @@ def test_a_variable_that_decides_where_things_come_from_is_not_taken_from_a_file
     assert "ignored in this file" in note
 
 
-def test_its_keys_are_hidden_and_never_in_the_settings_text(tmp_path: Path):
+def test_keys_in_the_env_file_are_masked_and_never_printed(tmp_path: Path):
     settings = load(tmp_path, "TOKEN=abcdefgh\nOPENAI_API_KEY=sk-12345678\n")
     assert settings.secrets.redact("abcdefgh and sk-12345678") == "*** and ***"
     assert "sk-12345678" not in repr(settings)
 
 
-def test_a_changed_file_is_agreed_to_anew_for_what_it_fills(tmp_path: Path):
+def test_a_changed_env_file_needs_another_agreement_for_the_entries_that_use_it(tmp_path: Path):
     store = TrustStore(tmp_path / "trusted.json", environ={})
     settings = load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")
-    asked = {x.key_path: x.facts for x in store.untrusted_parts(settings)}
-    assert asked[".env"] == ("gives the values of OPENAI_API_KEY, TOKEN",)
-    assert "the file .env gives TOKEN" in asked["mcpServers.keyed"]
+    facts = {x.key_path: x.facts for x in store.untrusted_parts(settings)}
+    assert facts[".env"] == ("gives the values of OPENAI_API_KEY, TOKEN",)
+    assert "the file .env gives TOKEN" in facts["mcpServers.keyed"]
     store.agree(settings)
     assert store.untrusted_parts(load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")) == ()
     changed = load(tmp_path, "TOKEN=other\nOPENAI_API_KEY=sk-1\n")

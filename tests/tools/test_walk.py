@@ -1,4 +1,4 @@
-"""Walks: what one thing enters of the package is traced, in its order."""
+"""Walks: the files and functions of one operation, traced in order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SECONDS = 100  # six starts of a server, on a busy machine
 
 
 @cache
-def walked() -> str:
-    """What the command prints, for somebody who agreed to nothing before."""
+def walk_output() -> str:
+    """Return the output of the command for a user who trusts no file."""
     environment = {name: x for name, x in os.environ.items() if name != "XAI_MCP_TRUST"}
     return subprocess.run(
         [warm_python(), "-m", "tools.walk", "--verbose"],
@@ -25,13 +25,13 @@ def walked() -> str:
     ).stdout  # fmt: skip
 
 
-def entered(name: str) -> Iterator[str]:
-    """The files and functions of one walk, as the command prints them."""
-    _, _, rest = walked().partition(f"\n{name}: ")
+def entries_of(name: str) -> Iterator[str]:
+    """Yield the files and functions of one walk, as the command prints them."""
+    _, _, rest = walk_output().partition(f"\n{name}: ")
     yield from (line for line in rest.partition("\n\n")[0].splitlines() if line.startswith("  "))
 
 
-def test_a_walk_begins_where_its_caller_enters():
+def test_a_walk_begins_at_the_file_of_its_caller():
     for name, first in (
         ("an agent's tool call", "agent/"),
         ("`Bridge.call_tool`", "bridge/"),
@@ -39,23 +39,23 @@ def test_a_walk_begins_where_its_caller_enters():
         ("`xai-mcp-agent history diff`", "cli/"),
         ("the node MCPCallTool", "mcp_components.py"),
     ):
-        assert next(entered(name)).strip().startswith(first)
-        assert f"| {name} |" in walked()
+        assert next(entries_of(name)).strip().startswith(first)
+        assert f"| {name} |" in walk_output()
 
 
 def test_a_call_goes_through_the_engine_to_the_process_of_its_server():
     places = ("bridge/engine.py", "sources/mcp/session.py", "sources/process.py")
     for name in ("an agent's tool call", "`Bridge.call_tool`", "the node MCPCallTool"):
-        lines = list(entered(name))
+        lines = list(entries_of(name))
         at = [next(n for n, line in enumerate(lines) if part in line) for part in places]
         assert at == sorted(at)
 
 
 def test_nothing_but_the_package_is_counted():
-    assert "tests/" not in walked()
-    assert "walk" not in "".join(entered("`Bridge.call_tool`"))
+    assert "tests/" not in walk_output()
+    assert "walk" not in "".join(entries_of("`Bridge.call_tool`"))
 
 
-def test_a_walk_is_a_row_with_its_files_and_functions():
+def test_the_table_has_a_row_for_each_walk():
     walk = Walk("a call", (("a.py", "f"), ("a.py", "g"), ("b.py", "f")))
     assert table([walk]).endswith("| a call | 2 | 3 |\n")

@@ -57,11 +57,11 @@ _PAGE_POLICY = (
 def admin_app(
     operations: Operations, token: str | None, hosts: Collection[str] | None = LOOPBACK
 ) -> Starlette:
-    """The REST interface and its page, served on the bridge's own loop.
+    """Return the REST interface and its page, for the bridge's own loop.
 
-    Without a `token` none is required: only for a socket that its owner alone can open. `hosts` are
-    the names it is served under. While a client reads its events, calls of others in this process
-    that need an approval are shown there, too, if nobody else can be asked.
+    Leave out the `token` only for a socket that its owner alone can open. `hosts` are the names in
+    its address. While a client reads the events, approvals of other callers in this process are
+    shown there, too, if nobody else can be asked.
     """
     desk = ApprovalDesk()
     operations.engine.approvals.hosts.append(WatchedDesk(desk))

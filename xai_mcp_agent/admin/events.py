@@ -59,7 +59,7 @@ class WaitingCall:
 
 
 class ApprovalDesk(Nobody):
-    """Host that shows calls over the REST interface until somebody answers. On the loop."""
+    """Host that shows calls over the REST interface until a client answers. On the loop."""
 
     def __init__(self) -> None:
         super().__init__(_NO_QUESTIONS)
@@ -98,7 +98,7 @@ class ApprovalDesk(Nobody):
 
 
 class WatchedDesk(Nobody):
-    """The desk for calls of others in this process; only there while somebody reads events."""
+    """Desk for other callers in this process; usable while a client reads the events."""
 
     def __init__(self, desk: ApprovalDesk) -> None:
         super().__init__(_NO_QUESTIONS)
@@ -106,11 +106,11 @@ class WatchedDesk(Nobody):
 
     @property
     def is_watched(self) -> bool:
-        """Return whether somebody reads events."""
+        """Whether a client reads the events."""
         return bool(self._desk.on_change)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Return the answer at the desk, if somebody is there."""
+        """Return the answer at the desk, or a no if no client reads the events."""
         if not self.is_watched:
             return ApprovalAnswer.nobody("nobody has the admin page open")
         return await self._desk.approve(request)
@@ -234,7 +234,7 @@ class EventStream(Response):
 
 
 def _burst(event: Event) -> object:
-    """Return a key that is equal for the many events that say the same of all tools of a source."""
+    """Return a key that is equal for events about the same change of all tools of a source."""
     subject = event.subject
     is_listing = subject.tool and event.change in _OF_LISTINGS
     return (event.change, subject.source) if is_listing else (event.position, subject)

@@ -150,7 +150,7 @@ def _unexpected(_: Request, error: Exception) -> Response:
 
 
 def _fault(error: ErrorDetails, names: Sequence[str]) -> str:
-    """Return one line about a fault that pydantic found, without its value."""
+    """Return one line about a fault, without the wrong value."""
     place = ".".join(map(str, error["loc"])) or "the body"
     if error["type"] == "extra_forbidden":
         hint = did_you_mean(place, names) or f"Known: {', '.join(names)}."

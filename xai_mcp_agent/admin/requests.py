@@ -14,14 +14,14 @@ class _Body(BaseModel):
 
 
 class SelectBody(_Body):
-    """What somebody wants to do, with tools of these servers and groups, or of all."""
+    """A request in plain words, for the tools of these servers and groups, or of all."""
 
     request: Text
     servers: list[str] = []
 
 
 class PlanBody(SelectBody):
-    """The same; a `model`, such as `openai:gpt-5-mini`, makes the plan, if one is named."""
+    """The same, with the `model` that makes the plan, such as `openai:gpt-5-mini`."""
 
     model: str = ""
 
@@ -35,13 +35,13 @@ class CallBody(_Body):
 
 
 class AcceptBody(_Body):
-    """The digest of the review that was read."""
+    """The digest of the review to accept."""
 
     digest: Text
 
 
 class ApprovalBody(_Body):
-    """This call, every call of the tool as it is now, or none."""
+    """The answer to an approval: this call, every call of the unchanged tool, or none."""
 
     answer: Literal["once", "always", "no"]
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..console.text import count
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.shell import shell_command
 from ..core.tools import BUILTIN, find_kind
@@ -114,7 +115,7 @@ def draw(
         else:
             runs = runs_of_history(frame, agent or "")
         if list_runs:
-            return Report(runs, "\n".join(_run_lines(runs)))
+            return Report([_run_json(x) for x in runs], "\n".join(_run_lines(runs)))
         drawing = _of_run(select_run(runs, run), loaded)
     target = _target(out, file)
     calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
@@ -208,6 +209,13 @@ def _lines(
     script = file.with_suffix(".py")
     compiled = shell_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shell_command('python', str(script))}"
+
+
+def _run_json(run: RecordedRun) -> JsonObject:
+    json_ = asdict(run)
+    for call in json_["calls"]:  # the name that programs read
+        call["is_made_of_others"] = call.pop("has_inner_calls")
+    return json_
 
 
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:

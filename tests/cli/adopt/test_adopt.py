@@ -25,10 +25,10 @@ TEXT = xai_agent_workflow().text()
 
 @pytest.fixture
 def original(tmp_path: Path) -> Path:
-    return named(tmp_path, "clock")
+    return save(tmp_path, "clock")
 
 
-def named(folder: Path, stem: str, text: str = TEXT) -> Path:
+def save(folder: Path, stem: str, text: str = TEXT) -> Path:
     file = folder / f"{stem}.xircuits"
     file.write_text(text, encoding="utf-8")
     return file
@@ -44,19 +44,19 @@ def component(name: str) -> dict[str, Any]:
     return {"name": name, "extras": extras, "ports": [], "x": 0.0, "y": 0.0}
 
 
-# Where it goes
+# Targets
 
 
-def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Path):
+def test_the_adopted_workflow_is_written_beside_the_original(original: Path):
     report = adopt_file(original)
-    written = original.with_name("clock_adopted.xircuits")
-    assert report.written == written
-    assert is_adopted(written)
+    target = original.with_name("clock_adopted.xircuits")
+    assert report.written == target
+    assert is_adopted(target)
     assert original.read_text(encoding="utf-8") == TEXT
-    before = written.stat().st_mtime_ns
+    before = target.stat().st_mtime_ns
     assert adopt_file(original).status == "adopted"
-    assert written.stat().st_mtime_ns == before, "again it writes the same"
-    assert {x.name for x in original.parent.iterdir()} == {original.name, written.name}
+    assert target.stat().st_mtime_ns == before, "again it writes the same"
+    assert {x.name for x in original.parent.iterdir()} == {original.name, target.name}
 
 
 def test_in_place_keeps_a_backup_and_the_permissions_and_follows_a_link(original: Path):
@@ -90,23 +90,23 @@ def test_an_existing_file_is_replaced_only_with_overwrite(original: Path):
 
 
 def test_the_new_name_is_one_that_xircuits_can_compile_and_run(tmp_path: Path):
-    """reference: Xircuits, section 3: it becomes the name of a class."""
+    """The name becomes the name of a class (reference: Xircuits, section 3)."""
     for stem, adopted in {
         "my-agent": "my-agent_adopted", "my agent (2)": "my_agent__2__adopted",
         "01_first": "workflow_01_first_adopted", "\u4f60\u597d": "\u4f60\u597d_adopted",
         "x\u00b2": "x__adopted",
     }.items():  # fmt: skip
-        written = adopt_file(named(tmp_path, stem)).written
-        assert written == tmp_path / f"{adopted}.xircuits"
+        target = adopt_file(save(tmp_path, stem)).written
+        assert target == tmp_path / f"{adopted}.xircuits"
     for stem in ("async", "args", "AgentRun"):
-        written = adopt_file(named(tmp_path, stem), Target(folder=tmp_path / "new" / "out")).written
-        assert written == tmp_path / "new" / "out" / f"workflow_{stem}.xircuits"
+        target = adopt_file(save(tmp_path, stem), Target(folder=tmp_path / "new" / "out")).written
+        assert target == tmp_path / "new" / "out" / f"workflow_{stem}.xircuits"
 
 
-def test_odd_letters_survive(original: Path):
-    """Half a character is what a broken paste leaves; UTF-8 has no place for it."""
+def test_broken_characters_and_a_byte_order_mark_survive(original: Path):
+    """A broken paste leaves half a character, which UTF-8 cannot encode."""
     text = TEXT.replace("You are a clock.", "\\ud83d \u65e5\u672c \u2605")
-    report = adopt_file(named(original.parent, "odd", text))
+    report = adopt_file(save(original.parent, "odd", text))
     assert report.written is not None
     labels = [x["ports"][0]["label"] for x in nodes_of(load(report.written)) if x["ports"]]
     assert any(x.startswith("\ud83d \u65e5\u672c \u2605") for x in labels)
@@ -114,7 +114,7 @@ def test_odd_letters_survive(original: Path):
     assert adopt_file(original).status == "adopted", "with a byte order mark"
 
 
-# What cannot be read or written
+# Unreadable and unwritable files
 
 LAYERS = '{"layers": [{"type": "diagram-links", "models": {}}, %s]}'
 NODES = '{"type": "diagram-nodes", "models": %s}'
@@ -128,10 +128,10 @@ UNREADABLE = {
 }
 
 
-def test_a_file_that_is_no_workflow_is_refused_with_the_place(tmp_path: Path):
+def test_a_file_that_is_not_a_workflow_is_refused_with_the_place_of_the_fault(tmp_path: Path):
     for text, says in UNREADABLE.values():
         with pytest.raises(WorkflowFileError) as error:
-            adopt_file(named(tmp_path, "bad", text))
+            adopt_file(save(tmp_path, "bad", text))
         assert str(tmp_path / "bad.xircuits") in str(error.value)
         assert says in str(error.value)
         assert "Name the .xircuits file" in str(error.value)
@@ -148,7 +148,7 @@ def test_a_file_that_is_no_workflow_is_refused_with_the_place(tmp_path: Path):
             adopt_file(tmp_path / name)
 
 
-def test_a_file_that_cannot_be_written_is_named_and_stays(
+def test_a_file_that_cannot_be_written_is_named_and_stays_as_it_is(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with monkeypatch.context() as patch:
@@ -181,17 +181,15 @@ adopt_file(Path(file), Target(in_place=True))
 
 
 @pytest.mark.parametrize(("step", "when"), [("link", "after"), ("replace", "before")])
-def test_after_a_power_failure_there_is_the_old_file_or_the_new_one(
-    step: str, when: str, original: Path
-):
-    done = subprocess.run([warm_python(), "-c", STOPPED, step, when, str(original)], timeout=60)
-    assert done.returncode == 9
+def test_a_power_failure_leaves_the_old_file_or_the_new_one(step: str, when: str, original: Path):
+    process = subprocess.run([warm_python(), "-c", STOPPED, step, when, str(original)], timeout=60)
+    assert process.returncode == 9
     assert original.read_text() == TEXT
     assert all(x.read_text() == TEXT for x in original.parent.glob("*.bak"))
     assert adopt_file(original, Target(in_place=True)).status == "adopted"
 
 
-def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
+def test_a_backup_is_a_copy_where_hard_links_are_impossible(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ):
     original.chmod(0o640)
@@ -204,7 +202,7 @@ def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
 # The command
 
 
-def test_the_command_shows_in_eighty_columns_what_it_did_and_what_to_do(
+def test_the_command_reports_its_work_and_the_next_steps_in_eighty_columns(
     original: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(original.parent)
@@ -228,28 +226,28 @@ def test_the_command_shows_in_eighty_columns_what_it_did_and_what_to_do(
 
 
 def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli):
-    bad = named(original.parent, "bad", "{")
+    bad = save(original.parent, "bad", "{")
     status, _, err = cli("adopt", str(bad), str(original))
     assert status == 1
     assert err.startswith(f"error: {bad}, line 1, column 2: this is not JSON")
-    written = original.with_name("clock_adopted.xircuits")
-    assert is_adopted(written)
+    target = original.with_name("clock_adopted.xircuits")
+    assert is_adopted(target)
     ran = cli("adopt", str(original), str(bad), "--json")
     good, failed = ran.json["files"]
     assert (ran.status, ran.err) == (1, "")
-    assert (good["status"], good["written"]) == ("adopted", str(written))
+    assert (good["status"], good["written"]) == ("adopted", str(target))
     assert {x["node"] for x in good["adopted"]} >= {"AgentInit", "AgentRun"}
     assert good["remarks"][0]["node"] == "OpenAIAuthorize"
     assert good["remarks"][0]["to_do"]
     assert (failed["status"], "not JSON" in failed["error"]) == ("failed", True)
 
 
-def test_nodes_are_counted_or_named_whatever_they_are_called(tmp_path: Path, cli: Cli):
+def test_nodes_with_hostile_names_are_reported_safely(tmp_path: Path, cli: Cli):
     """A workflow may come from a stranger; control codes move the cursor and hide lines."""
 
     def adopt(*nodes: dict[str, Any]) -> tuple[int, str]:
         models = json.dumps({str(n): x for n, x in enumerate(nodes)})
-        ran = cli("adopt", str(named(tmp_path, "odd", LAYERS % (NODES % models))))
+        ran = cli("adopt", str(save(tmp_path, "odd", LAYERS % (NODES % models))))
         return ran.status, ran.out
 
     status, out = adopt(component("AgentMeditate"))

@@ -1,4 +1,4 @@
-"""What adopted workflows carry over: the service's address, and what drawn tools take."""
+"""Adopted workflows keep the service's address, and their drawn tools get parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.adopt.test_adopt import named
+from tests.cli.adopt.test_adopt import save
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
 from tools.components import all_components
@@ -29,7 +29,7 @@ def adopted(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
 
 
 def wired(document: Document, name: str, port: str) -> list[dict[str, Any]]:
-    """What is wired to this port, of all nodes of that class."""
+    """Return the nodes that are wired to a port of all nodes of a class."""
     nodes = {x["id"]: x for x in nodes_of(document)}
     ids = {p["id"] for x in nodes.values() if x["name"] == name for p in x["ports"]
            if p["varName"].endswith(port)}  # fmt: skip
@@ -37,28 +37,28 @@ def wired(document: Document, name: str, port: str) -> list[dict[str, Any]]:
 
 
 def agents(flow: Workflow, *providers: str) -> list[Any]:
-    """A memory, a toolbelt, and an agent of each of these providers."""
+    """Draw a memory, a toolbelt, and an agent of each of these providers."""
     memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name="default")
     ports = {
         "agent_model": "m", "system_prompt": "x", "max_thoughts": 1,
         "agent_memory": memory["memory"], "toolbelt_spec": belt["toolbelt_spec"],
     }  # fmt: skip
-    made = [
+    inits = [
         flow.node("AgentInit", agent_name=f"a{number}", agent_provider=provider, **ports)
         for number, provider in enumerate(providers)
     ]
-    return [memory, belt, *made]
+    return [memory, belt, *inits]
 
 
 def unlocked(addresses: list[Any], *providers: str) -> Workflow:
-    """A node that unlocks the service for each address, then agents of these providers."""
+    """Draw a node that unlocks the service for each address, then agents of these providers."""
     flow = Workflow("flow", upstream_components())
     keys = [flow.node("OpenAIAuthorize", **({"base_url": x} if x else {})) for x in addresses]
     flow.main(*keys, *agents(flow, *providers))
     return flow
 
 
-def test_an_address_is_carried_over(tmp_path: Path):
+def test_the_address_of_a_service_is_carried_over(tmp_path: Path):
     for address in (OURS, LiteralNode(OURS)):
         report, document = adopted(xai_agent_workflow(base_url=address), tmp_path)
         (literal,) = wired(document, "AgentModel", "base_url")
@@ -78,7 +78,7 @@ def test_an_address_is_carried_over(tmp_path: Path):
     assert argument == wired(document, "OpenAIAuthorize", "base_url")[0]
 
 
-def test_only_agents_of_that_service_get_it(tmp_path: Path):
+def test_only_agents_of_a_service_get_its_address(tmp_path: Path):
     report, document = adopted(unlocked([OURS, OURS], "openai", "bedrock"), tmp_path)
     assert len(wired(document, "AgentModel", "base_url")) == 1
     assert [x.to_do for x in report.remarks if x.port == "base_url"] == [False]
@@ -88,10 +88,10 @@ def test_only_agents_of_that_service_get_it(tmp_path: Path):
     "addresses", [[OURS, "https://other.example/v1"], [OURS, None], []],
     ids=["two", "one of two", "computed"],
 )  # fmt: skip
-def test_an_address_that_is_unclear_is_to_be_decided_before_it_runs(
+def test_an_unclear_address_must_be_decided_before_the_workflow_runs(
     tmp_path: Path, addresses: list[Any]
 ):
-    """Whether a computed one is there when the agent is set up depends on the order of nodes."""
+    """The order of nodes decides whether a computed address exists when the agent is set up."""
     flow = unlocked(addresses, "openai") if addresses else Workflow("flow", upstream_components())
     if not addresses:
         now = flow.node("GetCurrentTime")
@@ -104,7 +104,7 @@ def test_an_address_that_is_unclear_is_to_be_decided_before_it_runs(
     assert (first.node, first.port, first.to_do) == ("AgentInit", "base_url", True)
 
 
-def test_a_workflow_without_agents_says_that_others_do_not_get_its_address(
+def test_a_workflow_without_agents_reports_that_others_do_not_get_its_address(
     tmp_path: Path,
 ):
     flow = Workflow("flow", upstream_components())
@@ -116,11 +116,11 @@ def test_a_workflow_without_agents_says_that_others_do_not_get_its_address(
     assert (report.remarks[0].node, report.remarks[0].to_do) == ("OpenAIAuthorize", True)
 
 
-# What drawn tools take
+# Parameters of drawn tools
 
 
 def weather(**more: Any) -> tuple[Workflow, Any]:
-    """A workflow with a drawn tool; nodes are yet to be drawn behind it."""
+    """Return a workflow with a drawn tool that has no nodes behind it yet."""
     flow = Workflow("weather", upstream_components())
     tool = flow.node("AgentDefineTool", tool_name="t", description="Tells the weather.", **more)
     flow.main(flow.node("Print", msg="x"))
@@ -128,7 +128,7 @@ def weather(**more: Any) -> tuple[Workflow, Any]:
 
 
 def parameters_of(file: Path) -> str:
-    """The literal that is wired to `parameters` of the tool."""
+    """Return the text of the literal at the tool's port `parameters`."""
     nodes = nodes_of(load(file))
     (tool,) = [x for x in nodes if x["name"] == "AgentDefineTool"]
     (port,) = [x for x in tool["ports"] if x["label"] == "parameters"]
@@ -138,13 +138,13 @@ def parameters_of(file: Path) -> str:
     return own["ports"][0]["label"]
 
 
-def test_items_that_are_looked_up_in_the_arguments_become_parameters(tmp_path: Path):
+def test_arguments_that_nodes_look_up_become_parameters(tmp_path: Path):
     flow, tool = weather()
     city = flow.node("DictGetItem", the_dict=tool["tool_args"], key="city")
     days = flow.node("GetDictValue", obj=tool["tool_args"], name="days")
     wait = flow.node("SleepComponent", sleep_timer=days["value"])
     flow.side(tool, city, days, wait, flow.node("Print", msg=city["out_item"]))
-    report = adopt_file(named(tmp_path, "weather", flow.text()))
+    report = adopt_file(save(tmp_path, "weather", flow.text()))
     assert report.written
     assert json.loads("{" + parameters_of(report.written) + "}") == {
         "city": "string", "days": "number",
@@ -153,27 +153,27 @@ def test_items_that_are_looked_up_in_the_arguments_become_parameters(tmp_path: P
     assert "`city` (string), `days` (number)" in remark.text
 
 
-def test_items_that_code_reads_become_parameters(tmp_path: Path):
+def test_arguments_that_code_reads_become_parameters(tmp_path: Path):
     for number, code in enumerate(('tool_args["zone"]', "x = tool_args.get('zone', 1)")):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=code))
-        written = adopt_file(named(tmp_path, f"weather{number}", flow.text())).written
-        assert written
-        assert parameters_of(written) == '"zone": "string"'
+        target = adopt_file(save(tmp_path, f"weather{number}", flow.text())).written
+        assert target
+        assert parameters_of(target) == '"zone": "string"'
 
 
-def test_a_tool_whose_reading_is_unclear_is_named_and_one_that_reads_nothing_is_not(
+def test_a_tool_is_reported_if_it_is_unclear_which_arguments_it_reads(
     tmp_path: Path,
 ):
     for port, texts in (("tool_args", ["it is unclear what is read"]), ("tool_input", [])):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=tool[port]))
-        report = adopt_file(named(tmp_path, port, flow.text()))
+        report = adopt_file(save(tmp_path, port, flow.text()))
         remarks = [x.text for x in report.remarks if x.port == "parameters"]
         assert [x in y for x, y in zip(texts, remarks, strict=True)] == [True] * len(texts)
 
 
-def test_a_node_whose_text_or_class_reaches_into_the_old_library_is_named(
+def test_a_node_that_uses_internals_of_xai_agent_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for number, (code, uses) in enumerate((
@@ -183,7 +183,7 @@ def test_a_node_whose_text_or_class_reaches_into_the_old_library_is_named(
     )):  # fmt: skip
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=code))
-        report = adopt_file(named(tmp_path, f"weather{number}", flow.text()))
+        report = adopt_file(save(tmp_path, f"weather{number}", flow.text()))
         (remark,) = [x for x in report.remarks if "of xai-agent, which" in x.text]
         assert (remark.node, remark.to_do, uses in remark.text) == ("Print", True, True)
     folder = tmp_path / "xai_components" / "mine"
@@ -194,13 +194,13 @@ def test_a_node_whose_text_or_class_reaches_into_the_old_library_is_named(
         "class Other(Component):\n    pass\n"
     )
     monkeypatch.chdir(tmp_path)
-    report = adopt_file(named(tmp_path, "weather", with_path("xai_components/mine/mine.py")))
+    report = adopt_file(save(tmp_path, "weather", with_path("xai_components/mine/mine.py")))
     nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
     assert nodes == {"Print"}
 
 
 def with_path(path: str) -> str:
-    """A workflow in which the class of Print is in this file."""
+    """Return a workflow in which the class of Print is in this file."""
     flow, tool = weather()
     flow.side(tool, flow.node("Print", msg="y"))
     document = flow.document()

@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def adopt(folder: Path, document: Document) -> tuple[FileReport, Document]:
-    """The report, and the document that was written or else the one that was given."""
+    """Adopt a document; return the report and the resulting document."""
     file = folder / "clock.xircuits"
     file.write_text(json.dumps(document), encoding="utf-8")
     report = adopt_file(file)
@@ -38,7 +38,7 @@ def adopt(folder: Path, document: Document) -> tuple[FileReport, Document]:
 
 
 def remarks_of(report: FileReport) -> dict[str, bool]:
-    """What is remarks_of about each node, and whether it is to do."""
+    """Return the remarks about each node, and whether each is to do."""
     return {f"{x.node}: {x.text}": x.to_do for x in report.remarks}
 
 
@@ -61,7 +61,7 @@ def edited(edit: Callable[[Document], None]) -> Document:
 
 
 def with_text(text: str, name: str) -> Document:
-    """The workflow of the tests with another text in a port of AgentInit."""
+    """Return the workflow of the tests with another text in a port of AgentInit."""
     document = copy.deepcopy(ORIGINAL)
     for port in node(document, "AgentInit")["ports"]:
         if port["varName"].endswith(name):
@@ -70,7 +70,7 @@ def with_text(text: str, name: str) -> Document:
     return document
 
 
-def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path):
+def test_every_node_of_xai_agent_gets_our_class(folder: Path):
     report, document = adopt(folder, ORIGINAL)
     ours = [x for x in nodes_of(ORIGINAL) if x["extras"].get("path", "").count("xai_agent")]
     assert {x.node_id for x in report.adopted} == {x["id"] for x in ours}
@@ -85,7 +85,7 @@ def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path):
     assert tool["color"] == cls.color
 
 
-def test_ids_places_values_and_links_stay(folder: Path):
+def test_ids_positions_values_and_links_stay(folder: Path):
     report, adopted = adopt(folder, ORIGINAL)
     assert without(adopted, {"layers"}) == without(ORIGINAL, {"layers"})
     assert links_of(adopted) == links_of(ORIGINAL)
@@ -102,7 +102,7 @@ def test_ids_places_values_and_links_stay(folder: Path):
             assert without(ports[port["id"]], OURS_OF_PORT) == without(port, OURS_OF_PORT)
 
 
-def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path):
+def test_a_type_of_xai_agent_becomes_ours_at_both_ends_of_a_link(folder: Path):
     report, document = adopt(folder, ORIGINAL)
     changed = {x.node: x.changed_ports for x in report.adopted if x.changed_ports}
     assert changed == {
@@ -116,7 +116,7 @@ def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path):
 # What is reported
 
 
-def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folder: Path):
+def test_the_report_names_the_source_of_the_key_and_the_libraries_still_needed(folder: Path):
     key, library = remarks_of(adopt(folder, ORIGINAL)[0]).items()
     assert "OPENAI_API_KEY" in key[0]
     assert "`api_key`" in key[0]
@@ -125,7 +125,7 @@ def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folde
     assert not library[1]
 
 
-def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path):
+def test_a_node_that_only_xai_agent_has_is_reported_and_stays(folder: Path):
     def rename(document: Document) -> None:
         node(document, "AgentRun")["name"] = "AgentMeditate"
 
@@ -142,7 +142,7 @@ def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path):
 
 
 @pytest.mark.parametrize("is_wired", [True, False])
-def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_wired: bool):
+def test_a_wired_port_that_our_class_lacks_is_reported(folder: Path, is_wired: bool):
     def rename(document: Document) -> None:
         ports = node(document, "AgentRun")["ports"]
         (port,) = [x for x in ports if x["name"].endswith("conversation") and x["in"]]
@@ -167,7 +167,7 @@ def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_w
         ("Bedrock ", "xai-mcp-agent[providers]", False),
     ],
 )
-def test_a_provider_that_is_unknown_or_needs_an_extra_is_named(
+def test_a_provider_that_is_unknown_or_needs_an_extra_is_reported(
     folder: Path, provider: str, says: str, to_do: bool
 ):
     remarks = remarks_of(adopt(folder, with_text(provider, "agent_provider"))[0])
@@ -175,8 +175,8 @@ def test_a_provider_that_is_unknown_or_needs_an_extra_is_named(
     assert (says in text, remarks[text], "sk-" in text) == (True, to_do, False)
 
 
-def test_doubled_braces_in_a_prompt_are_mentioned(folder: Path):
-    """There a prompt is filled by str.format; here other braces stay (design.md, section 4)."""
+def test_doubled_braces_in_a_prompt_are_reported(folder: Path):
+    """xai-agent fills a prompt with str.format; here other braces stay (design.md, section 4)."""
     for prompt, count in (('Answer {{"a": 1}}.', 1), ("{tools} {{tools}}", 0)):
         (own := folder / str(count)).mkdir()
         remarks = remarks_of(adopt(own, with_text(prompt, "system_prompt"))[0])
@@ -190,7 +190,7 @@ def other_library(document: Document) -> None:
 
 
 def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder: Path):
-    """Else it only has the name of one of ours."""
+    """Otherwise the class merely has the name of one of ours."""
 
     def rename(document: Document) -> None:
         other_library(document)

@@ -1,4 +1,4 @@
-"""What old versions, scripts and hands left in a drawing is mended, soon, and no key is said."""
+"""Adopting repairs leftovers in a drawing and prints no key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.adopt.test_adopt import named
+from tests.cli.adopt.test_adopt import save
 from tests.support.canvas_file import Document, lead_back, links_of, load, nodes_of, problems
 from tests.support.commands import Cli
 from tests.support.old_workflows import wear
@@ -42,7 +42,7 @@ def unlisted(document: Document) -> None:
 
 
 def repaired(document: Document) -> tuple[Document, str]:
-    """The repaired document, and the report."""
+    """Return the repaired document and the report."""
     copied = copy.deepcopy(document)
     remarks = clean_up(Workflow(copied))
     return copied, " ".join(x.text for x in remarks)
@@ -59,7 +59,7 @@ def repaired(document: Document) -> tuple[Document, str]:
     ],
     ids=["loose", "doubled", "several", "of 2024", "unlisted"],
 )
-def test_faults_of_a_drawing_are_mended_and_reported(
+def test_faults_of_a_drawing_are_repaired_and_reported(
     wears: list[Callable[[Document], None]], says: str
 ):
     document = worn(*wears)
@@ -70,25 +70,25 @@ def test_faults_of_a_drawing_are_mended_and_reported(
     assert remarks == says
 
 
-def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path):
-    written = adopt_file(named(tmp_path, "clock", json.dumps(worn(wear.of_a_script)))).written
-    assert written
-    assert {x["type"] for x in links_of(load(written))} == {"triangle-link", "parameter-link"}
+def test_a_generated_file_and_a_flow_with_a_loop_are_adopted(tmp_path: Path):
+    target = adopt_file(save(tmp_path, "clock", json.dumps(worn(wear.of_a_script)))).written
+    assert target
+    assert {x["type"] for x in links_of(load(target))} == {"triangle-link", "parameter-link"}
     document = worn()
     lead_back(document, "AgentToolOutput", "GetCurrentTime")
-    written = adopt_file(named(tmp_path, "loop", json.dumps(document))).written
-    assert written
-    assert "back" in {x["id"] for x in links_of(load(written))}
+    target = adopt_file(save(tmp_path, "loop", json.dumps(document))).written
+    assert target
+    assert "back" in {x["id"] for x in links_of(load(target))}
 
 
-def test_a_drawing_in_order_stays_as_it_is_and_two_ports_of_one_id_are_refused(
+def test_a_sound_drawing_stays_as_it_is_and_two_ports_with_one_id_are_refused(
     tmp_path: Path, cli: Cli
 ):
     assert repaired(PLAIN) == (PLAIN, "")
     document = worn()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
     second["ports"][0]["id"] = first["ports"][0]["id"]
-    status, out, err = cli("adopt", str(named(tmp_path, "twins", json.dumps(document))))
+    status, out, err = cli("adopt", str(save(tmp_path, "twins", json.dumps(document))))
     assert (status, out, "two ports have one id" in err) == (1, "", True)
     assert [x.name for x in tmp_path.iterdir()] == ["twins.xircuits"]
 
@@ -111,11 +111,11 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield (*path, key)
 
 
-def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bool) -> Document:
+def edited(document: Document, path: tuple[Any, ...], value: Any, *, removes: bool) -> Document:
     changed = inner = copy.deepcopy(document)
     for key in path[:-1]:
         inner = inner[key]
-    if is_gone:
+    if removes:
         del inner[path[-1]]
     else:
         inner[path[-1]] = value
@@ -124,12 +124,12 @@ def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bo
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject):
+def test_any_broken_file_is_adopted_or_refused_by_name(tmp_path: Path, data: st.DataObject):
     document = DOCUMENTS[data.draw(st.sampled_from(SMALL))]
     path = data.draw(st.sampled_from([x for x in places(document) if len(x) > 3]))
     odd = data.draw(st.sampled_from(ODD))
-    changed = edited(document, path, odd, is_gone=data.draw(st.booleans()))
-    file = named(tmp_path, "odd", json.dumps(changed))
+    changed = edited(document, path, odd, removes=data.draw(st.booleans()))
+    file = save(tmp_path, "odd", json.dumps(changed))
     try:
         report = adopt_file(file, Target(overwrite=True))
     except WorkflowFileError as error:
@@ -142,7 +142,7 @@ def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject):
 
 
 def with_keys() -> Flow:
-    """Keys where they belong, and where somebody wired them by mistake."""
+    """Draw keys at the right ports, and at wrong ones by mistake."""
     flow = Flow("keys", upstream_components())
     access = flow.node("OpenAIAuthorize", organization=LiteralNode(KEY), base_url=LiteralNode(KEY))
     memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name=KEY)
@@ -159,16 +159,16 @@ def with_keys() -> Flow:
     return flow
 
 
-def test_adopt_shows_no_key(tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture):
-    file = named(tmp_path, "keys", with_keys().text())
+def test_adopt_prints_no_key(tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture):
+    file = save(tmp_path, "keys", with_keys().text())
     document = xai_agent_workflow(organization="sk-0815-not-a-key").document()
     wear.secrets("sk-0815-not-a-key")(document)
-    literal = named(tmp_path, "clock", json.dumps(document))
-    broken = named(tmp_path, "cut", with_keys().text()[:-4_000])
+    literal = save(tmp_path, "clock", json.dumps(document))
+    broken = save(tmp_path, "cut", with_keys().text()[:-4_000])
     for words in ((), ("--json",)):
-        for name, shown in ((file, "Literal String"), (literal, "Literal Secret")):
+        for name, title in ((file, "Literal String"), (literal, "Literal Secret")):
             status, out, err = cli("adopt", str(name), *words)
-            assert (status, err, shown in out) == (0, "", True)
+            assert (status, err, title in out) == (0, "", True)
             assert not [x for x in ("0815", KEY[:20]) if x in out]
         ran = cli("adopt", str(broken), *words)
         assert (ran.status, "0815" in ran.text + caplog.text) == (1, False)

@@ -1,16 +1,12 @@
-"""`xai-mcp-agent registry`: what is shown of a server, what is written, that nothing is started.
+"""`xai-mcp-agent registry`: signals about a server, the entry it writes, and its only start.
 
 Who decided it: the issue ("Registries"), reference graph_and_planning.md section 8.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +18,6 @@ from tests.support.registry_service import (
     RegistryService,
     document,
     invalid,
-    registry_service,
 )
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
@@ -31,61 +26,7 @@ from xai_mcp_agent.registries import Registries
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
-NOTES = "io.github.example-org/notes"
-VERSION = "@example-org/notes-mcp/1.4.0"
-SERVER = Path(__file__).parents[1] / "support" / "notes_server.py"
-
-
-@pytest.fixture
-def service() -> Iterator[RegistryService]:
-    with registry_service() as service:
-        yield service
-
-
-@pytest.fixture
-def work(service: RegistryService, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with settings, of somebody with a local copy of their own."""
-    monkeypatch.setenv("npm_config_registry", service.url)
-    for name in ("NOTES_TOKEN", "NOTES_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    write(folder, service)
-    return folder
-
-
-def write(folder: Path, service: RegistryService, **registries: Any) -> Path:
-    file = folder / "mcp_settings.json"
-    registries = {"official": False, "team": {"url": service.url}} | registries
-    servers = {"library": {"command": "npx", "args": ["-y", "@example-org/library@1.0.0"]}}
-    text = json.dumps({"mcpServers": servers, "registries": registries}, indent=4)
-    file.write_text(text.replace('"mcpServers"', '// mine\n    "mcpServers"'))
-    return file
-
-
-def entries(folder: Path) -> dict[str, Any]:
-    text = (folder / "mcp_settings.json").read_text().replace("// mine", "")
-    return json.loads(text)["mcpServers"]
-
-
-def forget(folder: Path) -> None:
-    """Delete the local copy, which keeps what a version held first."""
-    shutil.rmtree(folder.parent / "home", ignore_errors=True)
-
-
-def signals(offer: Any, about: str) -> list[str]:
-    return [f"{x['weight']}: {x['text']}" for x in offer["signals"] if x["about"] == about]
-
-
-@pytest.fixture
-def offer(cli: Cli) -> Any:
-    """Run `registry` with --json; its answer, once the status was checked."""
-
-    def offer(line: str, *words: str, status: int = 0) -> Any:
-        ran = cli(f"registry {line}", *words, "--json")
-        assert ran.status == status, ran
-        return ran.json["error"] if status == 1 and "error" in ran.json else ran.json
-
-    return offer
-
+from .offers import NOTES, VERSION, entries, signals, write
 
 # Finding
 
@@ -104,7 +45,7 @@ def test_a_search_uses_the_local_copy_without_the_registry(
     assert offer("search weather")["found"][0]["name"] == "com.example/weather"
 
 
-def test_a_sync_says_what_is_refused_and_what_went_wrong_in_the_time_it_is_given(
+def test_sync_reports_refused_servers_and_faults_within_its_time_limit(
     work: Path, service: RegistryService, cli: Cli, offer: Any
 ):
     service.pages[""]["servers"] += [{"server": x} for x in invalid()]
@@ -125,9 +66,9 @@ def test_a_sync_says_what_is_refused_and_what_went_wrong_in_the_time_it_is_given
 def test_add_writes_an_entry_that_is_switched_off_and_pinned(
     work: Path, service: RegistryService, offer: Any
 ):
-    made = offer(f"add {NOTES}")
+    result = offer(f"add {NOTES}")
     assert list(entries(work)) == ["library", "notes"]
-    assert entries(work)["notes"] == made["entry"] == {
+    assert entries(work)["notes"] == result["entry"] == {
         "command": "npx",
         "args": ["-y", "@example-org/notes-mcp@1.4.0", "${NOTES_DIR}", "--log-level", "info"],
         "env": {"NOTES_TOKEN": "${NOTES_TOKEN}", "NOTES_LOCALE": "en"},
@@ -138,11 +79,11 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
             "from": service.url,
             "name": NOTES,
             "version": "1.4.0",
-            "digest": made["digest"],
+            "digest": result["digest"],
             "checksum": document("npm/packument-version.json")["dist"]["integrity"],
         },
     }  # fmt: skip
-    assert [(x["variable"], x["secret"]) for x in made["needs"]] == [
+    assert [(x["variable"], x["secret"]) for x in result["needs"]] == [
         ("NOTES_TOKEN", True), ("NOTES_DIR", False),
     ]  # fmt: skip
     assert "// mine" in (work / "mcp_settings.json").read_text()
@@ -152,7 +93,7 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
     assert read.notes == ()
 
 
-def test_an_added_server_needs_trust_when_it_is_switched_on(
+def test_an_added_server_needs_an_agreement_once_it_is_switched_on(
     work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("XAI_MCP_TRUST")
@@ -168,7 +109,7 @@ def test_an_added_server_needs_trust_when_it_is_switched_on(
     assert sources == {"notes", "two"}
 
 
-def test_registries_of_a_stranger_are_not_asked(
+def test_registries_of_a_strangers_settings_are_not_asked(
     work: Path, service: RegistryService, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     """The settings may have come with somebody else's folder."""
@@ -185,8 +126,8 @@ def test_registries_of_a_stranger_are_not_asked(
 
 def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
     """Spec 5, registry integration."""
-    shown = offer(f"show {NOTES}")
-    texts = [f"{x['about']}: {x['weight']}: {x['text']}" for x in shown["signals"]]
+    result = offer(f"show {NOTES}")
+    texts = [f"{x['about']}: {x['weight']}: {x['text']}" for x in result["signals"]]
     for begin in (
         "namespace: unknown: team does not check that it is by the GitHub account example-org.",
         f"package: good: @example-org/notes-mcp confirms that it is {NOTES}.",
@@ -199,7 +140,7 @@ def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
     ):
         assert any(x.startswith(begin) for x in texts), (begin, texts)
     assert entries(work).keys() == {"library"}  # show writes nothing
-    manifest = shown["manifest"]
+    manifest = result["manifest"]
     assert (manifest["name"], manifest["version"]) == (NOTES, "1.4.0")
     assert manifest["download_url"].endswith("notes-mcp-1.4.0.tgz")
     assert set(manifest) == {
@@ -208,13 +149,13 @@ def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
     }  # fmt: skip
 
 
-def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
+def test_a_version_can_be_chosen_and_a_refused_one_has_no_substitute(
     work: Path, service: RegistryService, offer: Any
 ):
     service.npm["@example-org/notes-mcp/1.3.0"] = service.npm[VERSION] | {"version": "1.3.0"}
-    shown = offer(f"show {NOTES} --version 1.3.0")
-    assert "@example-org/notes-mcp@1.3.0" in shown["entry"]["args"]
-    assert "warning: It is not the latest version." in signals(shown, "status")
+    result = offer(f"show {NOTES} --version 1.3.0")
+    assert "@example-org/notes-mcp@1.3.0" in result["entry"]["args"]
+    assert "warning: It is not the latest version." in signals(result, "status")
     assert "Known: 1.4.0, 1.3.0" in offer(f"show {NOTES} --version 9", status=1)
     service.row(NOTES)["server"]["packages"][0]["version"] = "latest"
     assert "'latest' moves" in offer(f"add {NOTES}", status=1)
@@ -249,7 +190,7 @@ def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
     ],
     ids=["remote", "pypi", "nuget", "oci"],
 )  # fmt: skip
-def test_the_way_and_its_command_are_composed_as_data(
+def test_the_entry_is_composed_for_each_kind_of_package(
     work: Path, cli: Cli, name: str, words: list[str], entry: dict[str, Any]
 ):
     assert cli("registry add", name, *words, "--json")[::2] == (0, "")
@@ -258,7 +199,7 @@ def test_the_way_and_its_command_are_composed_as_data(
     assert {key: x for key, x in written.items() if key not in beside} == entry
 
 
-def test_an_offer_that_is_refused_writes_nothing_and_says_why(work: Path, cli: Cli, offer: Any):
+def test_a_refused_offer_writes_nothing_and_explains_why(work: Path, cli: Cli, offer: Any):
     before = (work / "mcp_settings.json").read_bytes()
     for words, reason in (
         ("database", "--allow runtime-options"),
@@ -310,8 +251,8 @@ def test_changed_content_under_the_same_version_is_an_alarm_and_writes_nothing(
     assert ran.status == 3
     assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in ran.text
     assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in ran.text
-    made = offer(f"add {NOTES} --accept-change")
-    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
+    result = offer(f"add {NOTES} --accept-change")
+    assert result["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
 
 
 def test_the_server_name_in_a_package_is_checked(
@@ -332,8 +273,8 @@ def test_the_server_name_in_a_package_is_checked(
     del package["bin"]
     assert "has no command to run" in offer(f"add {NOTES}", status=1)
     service.npm.clear()
-    gone = "@example-org/notes-mcp 1.4.0 does not exist on npm"
-    assert gone in offer(f"add {NOTES}", status=1)
+    problem = "@example-org/notes-mcp 1.4.0 does not exist on npm"
+    assert problem in offer(f"add {NOTES}", status=1)
 
 
 def test_a_package_of_npm_is_added_by_its_name(
@@ -342,189 +283,21 @@ def test_a_package_of_npm_is_added_by_its_name(
     write(work, service, npm={"type": "npm", "url": service.url})
     assert cli("registry sync npm").status == 0
     add = "add @example-org/notes-mcp --registry npm"
-    made = offer(f"{add} --offline")
-    assert made["name"] == "notes-mcp"
-    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
+    result = offer(f"{add} --offline")
+    assert result["name"] == "notes-mcp"
+    assert result["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
     service.npm["@example-org/notes-mcp/latest"] = service.npm[VERSION]
-    made = offer(f"{add} --as two")
+    result = offer(f"{add} --as two")
     says = [f"told: @example-org/notes-mcp says that it is {NOTES}."]
-    assert signals(made, "package") == says
+    assert signals(result, "package") == says
     unknown = offer("add left-pad-mcp-lookalike --registry npm", status=1)
     assert "left-pad-mcp-lookalike 0.0.1 does not exist on npm" in unknown
-
-
-LOOK_ALIKES: list[tuple[dict[str, Any], str]] = [
-    ({"n0tes": {"command": "x"}}, "notes looks like n0tes"),
-    ({"nоtes": {"command": "x"}}, "notes looks like nоtes"),  # noqa: RUF001
-    ({"mine": {"command": "npx", "args": ["-y", "@example-org/note-mcp@1.0.0"]}},
-     "@example-org/notes-mcp looks like @example-org/note-mcp, which you have as mine"),
-    ({"mine": {"command": "x", "registry": {"name": "io.github.examp1e-org/notes"}}},
-     f"{NOTES} looks like io.github.examp1e-org/notes"),
-]  # fmt: skip
-
-
-def test_a_look_alike_of_what_is_configured_is_a_warning(
-    work: Path, service: RegistryService, offer: Any
-):
-    registries = {"official": False, "team": {"url": service.url}}
-    for configured, said in LOOK_ALIKES:
-        file = work / "mcp_settings.json"
-        file.write_text(json.dumps({"mcpServers": configured, "registries": registries}))
-        (signal,) = signals(offer(f"show {NOTES}"), "look-alike")
-        assert signal.startswith(f"warning: {said}")
-
-
-# Hostile words
-
-
-def test_what_a_registry_wrote_names_no_variable_of_ours(
-    work: Path, service: RegistryService, offer: Any, monkeypatch: pytest.MonkeyPatch
-):
-    """Else the value of any variable could be had sent anywhere."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-person")
-    row = service.row("com.example/tickets")["server"]["remotes"][0]
-    row["headers"] = [
-        {"name": "A", "value": "${OPENAI_API_KEY}"},
-        {"name": "B", "value": "${env:OPENAI_API_KEY}"},
-        {"name": "C", "value": "x{OPENAI_API_KEY}"},
-        {"name": "D", "default": "$${OPENAI_API_KEY}"},
-    ]
-    offer("add com.example/tickets --set tenant=acme")
-    file = work / "mcp_settings.json"
-    file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
-    server = load_settings(file).server("tickets")
-    assert "sk-of-the-person" not in json.dumps(dict(server.headers))
-    assert server.headers["A"] == "${OPENAI_API_KEY}"
-    assert server.headers["D"] == "$${OPENAI_API_KEY}"
-
-
-def named(name: str, value: str = "", **more: Any) -> list[Any]:
-    return [{"type": "named", "name": name, **({"value": value} if value else {}), **more}]
-
-
-_ROOT = {"p": {"default": "/"}}
-DOCKER = [
-    named("--privileged", isRequired=True),
-    named("--network", "host"),
-    named("--rm", "other/image"),
-    named("--mount", 'type=bind,src={a},"source=/etc",dst=/x', variables={"a": {}}),
-    named("--mount", "type=volume,src=data,volume-opt=o=bind,volume-opt=device=/,dst=/h"),
-    named("-v", "{a}/../../:/x", variables={"a": {"isRequired": True}}),
-    named("-v", "{p}:/h", variables=_ROOT),
-    named("--device", default="/dev/kmem"),
-    [{"type": "positional", "value": "-v=/:/host"}],
-    [{"type": "positional", "valueHint": "--rm", "default": "--privileged"}],
-]
-NPX = [
-    named("--registry", "http://127.0.0.1:9"),
-    named("-y", "other-package"),
-    [{"type": "positional", "value": "other-package"}],
-]
-
-
-def test_options_of_docker_that_open_the_machine_are_refused(
-    work: Path, service: RegistryService, offer: Any
-):
-    name = "com.example/database-pinned"
-    package = service.row(name)["server"]["packages"][0]
-    package["environmentVariables"] = []
-    for arguments in DOCKER:
-        forget(work)
-        package["runtimeArguments"] = arguments
-        assert "--allow runtime-options" in offer(f"add {name}", status=1), arguments
-
-
-def test_a_warning_names_the_folder_that_a_container_gets(
-    work: Path, service: RegistryService, cli: Cli
-):
-    """Allowed or not, a person sees it."""
-    name = "com.example/database-pinned"
-    package = service.row(name)["server"]["packages"][0]
-    package["runtimeArguments"] = named("-v", "{p}:/h", variables=_ROOT)
-    for words, folder in (("--set p=/home/me/notes", "/home/me/notes"), ("", "/")):
-        write(work, service)
-        ran = cli(f"registry add {name} --allow runtime-options {words}")
-        assert (ran.status, ran.err) == (0, ""), ran.err
-        assert f"! Docker is given -v {folder}:/h." in ran.text
-
-
-def test_options_of_npx_that_run_something_else_are_refused(
-    work: Path, service: RegistryService, offer: Any
-):
-    package = service.row(NOTES)["server"]["packages"][0]
-    for arguments in NPX:
-        forget(work)
-        package["runtimeArguments"] = arguments
-        assert "--allow runtime-options" in offer(f"add {NOTES}", status=1), arguments
-
-
-def test_a_variable_that_has_other_code_run_is_refused(
-    work: Path, service: RegistryService, offer: Any
-):
-    """A secret among the arguments as well: other programs see them."""
-    package = service.row(NOTES)["server"]["packages"][0]
-    for name in ("NODE_OPTIONS", "LD_PRELOAD", "npm_config_registry", "PATH"):
-        forget(work)
-        package["environmentVariables"] = [{"name": name, "value": "x"}]
-        why = f"it sets {name}, which can make it run other code"
-        assert why in offer(f"add {NOTES}", status=1)
-    forget(work)
-    package["environmentVariables"] = []
-    package["packageArguments"] = [
-        {"type": "named", "name": "--key", "isSecret": True, "isRequired": True}
-    ]
-    assert "--allow secret-argument" in offer(f"add {NOTES}", status=1)
-
-
-def test_an_address_that_hides_its_host_or_is_close_is_named(
-    work: Path, service: RegistryService, cli: Cli
-):
-    """Half of its readers take `https://good.example@evil.example/` for good.example."""
-    remote = service.row("com.example/hybrid")["server"]["remotes"][0]
-    for url, status, says in (
-        ("https://good.example@evil.example/", 1, "its URL has a user before the host"),
-        ("https://{u}evil.example/", 1, "its URL has a user before the host"),
-        ("http://169.254.169.254/latest", 0, "which is at a link-local address: why?"),
-    ):
-        forget(work)
-        remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
-        ran = cli("registry show com.example/hybrid --prefer remote")
-        assert (ran.status, says in ran.text) == (status, True), url
-
-
-def test_a_server_is_not_given_what_another_one_or_the_environment_has(
-    work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
-):
-    """Many call it API_KEY."""
-    offer(f"add {NOTES}")
-    made = offer(f"add {NOTES} --as two")
-    assert made["entry"]["env"]["NOTES_TOKEN"] == "${TWO_NOTES_TOKEN}"
-    assert entries(work)["notes"]["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
-    monkeypatch.setenv("NOTES_NOTES_TOKEN", "of the person")
-    asks = signals(offer(f"show {NOTES}"), "asks for")
-    assert any("NOTES_NOTES_TOKEN is already set in your environment" in x for x in asks)
 
 
 # Starting, asking, writing
 
 
-@pytest.fixture
-def npx(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `npx` that notes how it was started, and is a server of notes."""
-    programs = work / "bin"
-    programs.mkdir()
-    started = work / "started"
-    program = programs / "npx"
-    program.write_text(
-        f'#!/bin/sh\nprintf "%s\\n" "$@" "token=$NOTES_TOKEN" >> {started}\n'
-        f"cd {SERVER.parents[2]} && exec {sys.executable} -m tests.support.notes_server\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    return started
-
-
-def test_try_starts_the_server_once_with_its_variables_only(
+def test_try_starts_the_server_once_with_its_own_variables(
     work: Path,
     service: RegistryService,
     npx: Path,
@@ -568,7 +341,7 @@ def test_add_asks_for_values_but_no_secrets_and_shows_the_next_steps(work: Path)
     assert written["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
 
 
-def test_no_link_in_a_folder_of_a_stranger_is_written_through(
+def test_links_in_a_strangers_folder_are_not_written_through(
     work: Path, tmp_path: Path, cli: Cli, offer: Any
 ):
     """git brings links along: one may lead to what a shell reads at its start."""

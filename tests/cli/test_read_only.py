@@ -1,4 +1,4 @@
-"""Commands that only read leave every file as it is, whatever somebody named."""
+"""Commands that only read leave every file as it is, whatever --store names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ READERS = (
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A project without a history, in a folder that others than its owner can reach, too."""
+    """A project without a history, in a folder that every user can reach."""
     folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
     folder.chmod(0o755)
     (folder / "mcp_settings.json").write_text("{}")
@@ -42,18 +42,18 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All there is in it."""
+    """Return the content of each file in a folder."""
     return {x.name: x.read_bytes() for x in folder.iterdir() if x.is_file()}
 
 
 def history(folder: Path) -> Path:
-    """The history of some project, with a server."""
+    """Create the history of another project, with a server."""
     folder.mkdir()
     write_history(folder / "history.db", LISTED)
     return folder / "history.db"
 
 
-def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
+def test_a_file_that_is_not_a_history_is_refused_and_stays_as_it_is(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     (folder / "notes.txt").write_text("mine " * 1000)
@@ -78,10 +78,10 @@ def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_history_that_is_named_is_read_and_not_written(folder: Path, cli: Cli, reader: str):
-    """Also where a process of its project was killed, and a copy with its `-wal` file.
+def test_a_history_named_by_store_is_read_and_not_written(folder: Path, cli: Cli, reader: str):
+    """Also after a process of its project was killed, and as a copy with its `-wal` file.
 
-    Somebody copies them both while a workflow runs.
+    A user may copy both while a workflow runs.
     """
     file = history(folder / "other")
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -92,29 +92,29 @@ def test_a_history_that_is_named_is_read_and_not_written(folder: Path, cli: Cli,
     live.record([LISTED])
     for name in ("history.db", "history.db-wal"):
         shutil.copy(folder / "live" / name, folder / "copied")
-    for named in (file, folder / "copied" / "history.db"):
-        before = files(named.parent)
-        ran = cli(f"{reader} --store {named}")
+    for source in (file, folder / "copied" / "history.db"):
+        before = files(source.parent)
+        ran = cli(f"{reader} --store {source}")
         assert (ran.status, bool(ran.out)) == (0, True)
-        assert files(named.parent) == before
+        assert files(source.parent) == before
     live.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or os.getuid() != 0, reason="needs root")
-def test_a_backup_that_nobody_may_write_can_be_read(folder: Path):
-    """Also where nothing can be written beside it."""
+def test_a_read_only_backup_can_be_read(folder: Path):
+    """Also in a folder that cannot be written."""
     file = history(folder / "backup")
     file.chmod(0o444)
     for mode in (0o777, 0o555):
         file.parent.chmod(mode)
         before = files(file.parent)
-        shown = shown_to_nobody("history", "show", "--store", str(file))
-        assert "connected for the first time" in shown
+        output = run_without_rights("history", "show", "--store", str(file))
+        assert "connected for the first time" in output
         assert files(file.parent) == before
 
 
-def shown_to_nobody(*words: str) -> str:
-    """What a command prints for somebody without any rights."""
+def run_without_rights(*words: str) -> str:
+    """Run a command as a user without any rights, and return its output."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         os.setgroups([])
@@ -125,6 +125,6 @@ def shown_to_nobody(*words: str) -> str:
         os._exit(0)
     os.close(writing)
     with open(reading, encoding="utf-8") as pipe:
-        shown = pipe.read()
+        output = pipe.read()
     os.waitpid(child, 0)
-    return shown
+    return output
