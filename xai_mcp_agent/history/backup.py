@@ -18,10 +18,10 @@ from .place import Place, identity_of
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS = 24 * 3600.0
-_LARGEST_BYTES = 512 * 2**20  # copied in a second or two, during which nothing else is written
+_LARGEST_BYTES = 512 * 2**20  # copied in a second or two, which block writers
 _LOCK_SECONDS = 20.0
-_BUSY_SECONDS = 5.0  # for what another connection is writing just now
-# Errors that do not tell whether it is damaged: locked, disk full, disk away.
+_BUSY_SECONDS = 5.0  # wait for another connection's transaction
+# Errors that do not mean damage: locked, disk full, disk away.
 _PASSING = (
     "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN",
     "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_NOMEM", "SQLITE_INTERRUPT",
@@ -34,12 +34,12 @@ def sqlite_name(cause: Any) -> str:
 
 
 def is_passing(cause: Any) -> bool:
-    """Return whether an SQLite error may be temporary, and says nothing about the file."""
+    """Return whether an SQLite error may be temporary, not damage."""
     return sqlite_name(cause).startswith(_PASSING)
 
 
 def is_sound(file: Path) -> bool:
-    """Return whether SQLite finds a file in order, page by page: a third of a second for 200 MB.
+    """Return whether SQLite finds every page in order; 200 MB take a third of a second.
 
     Raises:
         sqlite3.Error: it cannot be checked now.
@@ -68,9 +68,9 @@ def is_due(file: Path) -> bool:
 
 
 def back_up(file: Path) -> bool:
-    """Copy a file as it is now, for its owner only. False if it is damaged: the last copy stays.
+    """Copy a file, readable by its owner only. Return False if it is damaged: the last copy stays.
 
-    A file that is too large, or does not fit on the disk, is not copied; the log says so.
+    A file that is too large, or does not fit on the disk, is not copied, with a log message.
     """
     new = file.with_name(f"{file.name}.backup-{os.getpid()}")
     try:
@@ -96,16 +96,16 @@ def back_up(file: Path) -> bool:
 
 
 def forget_backup(file: Path) -> None:
-    """Remove the backup, which may contain what was forgotten."""
+    """Remove the backup, which may contain forgotten rows."""
     with suppress(OSError):
         backup_of(file).unlink(missing_ok=True)
 
 
 def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
-    """Replace a damaged file with the backup, or an empty file; return whether that was done.
+    """Replace a damaged file with the backup, or an empty file; return False if that failed.
 
-    Another process may have done it already. A named file that is not a database at all is left
-    alone: it may be anything.
+    Another process may have done it already. A configured file that is no database is never
+    replaced: it may be anything.
     """
     file = place.file
     if file is None or damaged is None:
@@ -161,13 +161,13 @@ def _gate(file: Path) -> Path:
 
 
 def _open_to_look(file: Path) -> sqlite3.Connection:
-    """Open a second connection: opening and closing the file itself would end locks."""
+    """Open a second connection: closing a plain descriptor of the file would release locks."""
     wait_until_free(file)
     return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
 
 
 def _is_database(file: Path) -> bool:
-    """Return whether SQLite takes it for a database, damaged or not."""
+    """Return whether SQLite recognises a database, damaged or not."""
     try:
         with closing(_open_to_look(file)) as opened:
             opened.execute("PRAGMA schema_version").fetchone()

@@ -14,11 +14,11 @@ from sqlalchemy.pool import StaticPool
 from ..core.json import JsonObject
 from .place import Place
 
-# Longer than any writer waits for its turn, with thirty of them on a busy machine.
+# Longer than a writer waits among thirty on a busy machine.
 LOCK_SECONDS = 20
 _CONNECT_SECONDS = 10
 _STATEMENT_SECONDS = 60
-_SILENCE_SECONDS = 20  # after which a network connection counts as lost
+_SILENCE_SECONDS = 20  # then a network connection counts as lost
 # Arbitrary numbers, which all our processes must share.
 _LOCK_ALL = text("SELECT pg_advisory_xact_lock(8673452107)")
 _LOCK_ONE = text(
@@ -46,7 +46,7 @@ _MOST_VALUES = 10_000
 
 
 def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
-    """Return the engine of a place; it connects later. One that `is_to_read` creates no file."""
+    """Return the engine of a place, which connects later; with `is_to_read` it creates no file."""
     if not place.url.startswith("sqlite"):
         engine = create_engine(
             place.url,
@@ -72,7 +72,7 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
 def for_writing(connection: Connection) -> Connection:
     """Make the next transaction of this connection exclude all other writers."""
     if connection.dialect.name != "sqlite":
-        # Whatever this user's default is: after the lock it must see what the last writer wrote.
+        # Not the user's default: after the lock it must see the last writer's rows.
         connection = connection.execution_options(isolation_level="READ COMMITTED")
     return connection.execution_options(**{_WRITES: True})
 
@@ -95,13 +95,13 @@ def lock(connection: Connection, project: int | None = None) -> None:
 
 
 def _file(file: Path | None) -> URL:
-    # Not as a text: a folder's name may contain a question mark.
+    # Not a string: the name of a folder may contain a question mark.
     return URL.create("sqlite", database=None if file is None else str(file))
 
 
 def _read_only(file: Path, is_still: bool) -> URL:
     how = {"mode": "ro", "uri": "true"}
-    # Even to read, SQLite creates files beside one that others may write, and leaves them there.
+    # Otherwise SQLite creates files beside it even for reading, and leaves them there.
     can_write = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
     if (is_still or not can_write) and not os.path.exists(f"{file}-wal"):
         how["immutable"] = "1"
@@ -135,7 +135,7 @@ def _begin(connection: Connection) -> None:
 def insert_missing(
     connection: Connection, table: Table, rows: Sequence[JsonObject], update: str = ""
 ) -> None:
-    """Add rows. A row whose key exists is left alone, or gets the new `update`."""
+    """Add rows. A row with an existing key changes nothing, or only the column `update`."""
     if not rows:
         return
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
@@ -151,13 +151,13 @@ def insert_missing(
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Add rows of stored values. SQLAlchemy would take a third of the time of a remembered call."""
+    """Add rows of stored values. SQLAlchemy would take a third of the time of a recorded call."""
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     marks = ", ".join([mark] * len(table.columns))
     connection.exec_driver_sql(f"INSERT INTO {table.name} VALUES ({marks})", list(rows))
 
 
 def portions(values: Iterable[T]) -> Iterator[list[T]]:
-    """Yield the values in lists that a statement can take: databases limit the parameters."""
+    """Yield the values in lists short enough for a statement: databases limit parameters."""
     rest = list(values)
     return (rest[n : n + _MOST_VALUES] for n in range(0, len(rest), _MOST_VALUES))

@@ -23,9 +23,9 @@ _UNIONS = ("anyOf", "oneOf")
 # Keywords of a schema as a whole: they stay outside if a type becomes a choice.
 _REMARKS = ("title", "description", "default", "examples", "deprecated", "$defs", "definitions")
 
-# Nobody reads more than a page in one text, or more than these together; the rest is counted.
+# Limits of full texts; the rest is counted.
 _MOST_CHARS, _MOST_TEXTS = 4000, 30
-# JSON Schema's own words; under these stand names of parameters and the like.
+# Keywords of JSON Schema whose keys are names of a source, such as of parameters.
 _WITH_NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LONGEST_KEYWORD = len("unevaluatedProperties")
 
@@ -55,7 +55,7 @@ def difference(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
 
 
 def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """Like `difference`, followed by every new text that it does not show whole."""
+    """Like `difference`, followed by every new text that it cuts."""
     lines, texts = difference(before, after), list[str]()
     old = {text for _, text in _texts("", before)}
     for path, text in _texts("", after):
@@ -67,7 +67,7 @@ def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield every text in a definition that is not the protocol's own, with its path."""
+    """Yield every text of a source in a definition, with its path, and no JSON Schema keywords."""
     if isinstance(value, str):
         yield path, value
     elif is_object(value):
@@ -206,7 +206,7 @@ class _SchemaComparison:
                 yield from self.lines(here, old.get(name), new.get(name), depth + 1)
 
     def _word(self, at: _Place, word: str, was: Any, now: Any, depth: int) -> Iterator[str]:
-        """Yield lines about one keyword; other lines already cover types and properties."""
+        """Yield lines about one keyword; `_parts` reports types and properties."""
         old, new = as_list(was), as_list(now)
         are_lists, are_schemas = is_list(was) and is_list(now), _is_schema(was) and _is_schema(now)
         lines: list[str] = []
@@ -227,7 +227,7 @@ class _SchemaComparison:
                 yield from self._alternatives(at, old, new, depth)
                 return
             case "$defs" | "definitions":
-                lines += self._named_types(at, as_object(was), as_object(now), depth)
+                lines += self._type_definitions(at, as_object(was), as_object(now), depth)
             case _:
                 pass
         yield from lines or _value_lines(f"{at}: {plain(word, _NAME_CHARS)}", was, now)
@@ -235,7 +235,7 @@ class _SchemaComparison:
     def _alternatives(
         self, at: _Place, was: list[Any], now: list[Any], depth: int
     ) -> Iterator[str]:
-        """Compare schemas of the same type; the label already says a new type."""
+        """Compare alternatives of the same type; `_parts` reports new types."""
         came = _members_not_in(now, was)
         of_old = {type_label(x, self._old, 0) for x in was}
         of_new = {type_label(x, self._new, 0) for x in now}
@@ -250,7 +250,7 @@ class _SchemaComparison:
             if (label := type_label(new, self._new, 0)) in of_old:
                 yield f"{at}: another form ({label}) was added"
 
-    def _named_types(
+    def _type_definitions(
         self, at: _Place, old: JsonObject, new: JsonObject, depth: int
     ) -> Iterator[str]:
         for name in dict.fromkeys((*old, *new)):
@@ -284,11 +284,11 @@ def _label(schema: Any, root: Any, items_depth: int, depth: int) -> str:
     if isinstance(schema, bool):
         return "anything" if schema else "nothing"
     spec = as_object(_resolved(schema, root))
-    named = spec.get("type")
-    if named == "array" and items_depth and depth and _is_schema(spec.get("items")):
+    type_name = spec.get("type")
+    if type_name == "array" and items_depth and depth and _is_schema(spec.get("items")):
         return f"array of {_label(spec['items'], root, items_depth - 1, depth - 1)}"
-    if isinstance(named, str | list):
-        names = as_list(named) or [named]
+    if isinstance(type_name, str | list):
+        names = as_list(type_name) or [type_name]
         return _joined([plain(str(x), _LABEL_CHARS) for x in names], " or ")
     for word in (*_UNIONS, "allOf"):
         if depth and isinstance(spec.get(word), list):
@@ -311,7 +311,7 @@ def _resolved(schema: Any, root: Any) -> Any:
 
 
 def _as_choices(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Treat a schema as a choice of one if only the other one is a choice of types."""
+    """Return both schemas as choices if one of them is a choice of types."""
     for word in _UNIONS:
         if (word in old) != (word in new):
             return _as_choice(word, old), _as_choice(word, new)
@@ -326,9 +326,9 @@ def _as_choice(word: str, schema: JsonObject) -> JsonObject:
     return {**outer, word: [inner]}
 
 
-def _members_not_in(these: list[Any], those: list[Any]) -> list[Any]:
-    others = set(map(canonical, those))
-    return [x for x in these if canonical(x) not in others]
+def _members_not_in(items: list[Any], others: list[Any]) -> list[Any]:
+    texts = set(map(canonical, others))
+    return [x for x in items if canonical(x) not in texts]
 
 
 def _is_schema(value: Any) -> bool:

@@ -22,15 +22,14 @@ Change: TypeAlias = Literal[
     "seeded", "discovered", "confirmed", "changed", "returned", "unavailable", "called", "begun",
     "enabled", "disabled", "accepted", "approved", "withdrawn", "refused", "learned", "forgotten",
 ]  # fmt: skip
-"""refreshed: it listed its tools again. left: one of several runs let go of it, and others have it
-still. failed: it could not be reached or listed. seeded: there from the start. confirmed: there,
-and as it was. returned: it had vanished from the listing, and is there again as it was. begun: a
-call whose process ended before it was over, so that nobody knows whether it was carried out.
-accepted: a definition, by a person or with the first listing of its source; or the instructions of
-a source. approved: a call, or all calls of a tool, by the person in the payload. withdrawn: an
-approval for good, taken back. refused: a call that was not made because of a decision, made now by
-the person in the payload, or earlier. learned: the request that a tool was used for is remembered
-for the next search. forgotten: it is no longer remembered."""
+"""refreshed: the source listed its tools again. left: one of several runs closed it. failed: it
+could not be reached or listed. seeded: a tool exists from the start. confirmed: it is listed and
+unchanged. returned: it was missing and is listed again, unchanged. begun: the process ended during
+the call, so it is unknown whether it was carried out. accepted: a definition, by a person or with
+the first listing of its source; or the instructions of a source. approved: a call, or all calls of
+a tool, by the person in the payload. withdrawn: an approval for good is revoked. refused: a call
+was not made because of a decision, now by the person in the payload, or earlier. learned: the
+request that a tool was used for is stored for later searches. forgotten: it is deleted."""
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
@@ -41,8 +40,8 @@ Teller: TypeAlias = Literal["validator", "executor", "user"]
 class Subject:
     """A source (`tool` is None), or one tool of it; or a prompt or resource, by its `kind`.
 
-    Different subjects may have the same `context_id`: spec 2 joins names with underscores, which
-    names may contain, too. So code that follows links compares subjects.
+    Different subjects may have the same `context_id`: spec 2 joins names with underscores, and
+    names may contain them. So code that follows links compares subjects.
     """
 
     kind: SourceKind
@@ -80,12 +79,12 @@ class Subject:
 
     @property
     def source_name(self) -> str:
-        """Return the name of its source; drawn tools, which have none, are in `canvas`."""
+        """Return the name of its source for people; tools on the canvas are in `canvas`."""
         return self.source or NAMELESS.get(self.kind, self.kind.name)
 
     @cached_property  # used several times while an event is written
     def digest(self) -> str:
-        """Return its key in a store: names may be longer than a database can index."""
+        """Return its key in a store: databases cannot index names of any length."""
         names = f"{self.kind.name}:{len(self.source)}:{self.source}"
         names += "" if self.tool is None else f":{self.tool}"
         data = names.encode("utf-8", "surrogatepass")
@@ -114,7 +113,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Owner of tools. `repo_hash` is the same wherever the same project is worked on."""
+    """Owner of tools. `repo_hash` is the same in every clone of the project."""
 
     name: str
     repo_hash: str
@@ -158,8 +157,8 @@ def _anchor(kind: SourceKind, source: str) -> Subject:
 class Links:
     """Context ids that an event links to.
 
-    `extends` is what its subject belongs to. `reinforces`: fresh evidence confirms it.
-    `contradicts`: it is no longer true.
+    Its subject belongs to the id in `extends`. It confirms the one in `reinforces`, and ends the
+    truth of the one in `contradicts`.
     """
 
     extends: tuple[str, ...] = ()
@@ -173,12 +172,11 @@ _NO_LINKS = Links()
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. Never changed once it is written.
+    """Event of the log, never changed once it is stored.
 
-    `payload` is as spec 2 gives it; `definition` is the digest of the tool's whole definition.
-    `run` is the process that saw it. `reason` says why, for a person. `position` is given by the
-    log: it orders the events of a project, from 1. An implied event has the position of the row
-    that implies it.
+    `payload` is that of spec 2; `definition` is the digest of the tool's whole definition. `run` is
+    the process that reported it. `reason` is for a person. The log sets `position`, which orders
+    the events of a project, from 1. An implied event has the position of the row that implies it.
     """
 
     subject: Subject
@@ -208,7 +206,7 @@ class Event:
 
     @property
     def source(self) -> Teller:
-        """Return who reports it."""
+        """Return its reporter."""
         return self.teller or _CHANGES[self.change].source
 
 

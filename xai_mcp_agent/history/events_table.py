@@ -27,7 +27,7 @@ LARGEST_POSITION = 2**63 - 1
 
 LISTINGS: tuple[Change, ...] = ("connected", "reconnected", "refreshed")
 _FAILURES: tuple[Change, ...] = ("failed", "refused")
-_OF_DEFINITIONS = ("description", "parameters")  # `diff` shows the rest
+_OF_DEFINITIONS = ("description", "parameters")  # not searched; `diff` shows them
 _ESCAPED = frozenset('"\\%_')  # in JSON, or in a pattern
 _AGENT = "agent"
 
@@ -37,10 +37,10 @@ class Range:
     """Filter of events: all of the project by default.
 
     `about` is one tool, or a source with all its tools. `after` and `until` are positions, the
-    first excluded; `since` is a time: everything written after the first event of that time counts,
-    whatever its clock said. `changes` are kinds of changes. `failed` selects failures, `agent` the
-    calls of an agent, `text` events that contain a text. `limit` keeps the newest rows; a row is
-    one event with everything it implies.
+    first excluded. `since` is a time: the range begins with the first event of that time, and all
+    later positions count, whatever their times. `changes` are kinds of changes. `failed` selects
+    failures, `agent` the calls of an agent, `text` events that contain a text. `limit` keeps the
+    newest rows; a row is one event with everything it implies.
     """
 
     about: Subject | None = None
@@ -104,7 +104,7 @@ def describes_tool(event: Event) -> bool:
 
 
 def payload_of(definition: JsonObject | None) -> JsonObject:
-    """The payload of a tool (spec 2); empty where the definition was lost (with a damaged file)."""
+    """Return the payload of a tool (spec 2); empty if a damaged file lost the definition."""
     if definition is None:
         return {}
     return tool_payload(definition["name"], definition["description"], definition["input_schema"])
@@ -122,9 +122,9 @@ def has_text(event: Event, text: str) -> bool:
 
 
 def query_of(project: int, event_range: Range, subject: int, anchor: int) -> Select[Any]:
-    """Return the newest rows of a range, and rows that may imply some, by numbers of subjects.
+    """Return a query of the newest rows of a range, and of rows that may imply some.
 
-    `since` must be a position by now, see `first_since`.
+    `since` must have been replaced by a position, see `first_since`.
     """
     query = select(events).where(
         events.c.project == project, events.c.position > min(event_range.after, LARGEST_POSITION)
@@ -157,10 +157,10 @@ def _conditions(
     text = event_range.text
     if text.isascii() and text.isprintable() and _ESCAPED.isdisjoint(text):
         name = subjects.c.source_name + "." + func.coalesce(subjects.c.tool, "")
-        named = or_(subjects.c.source_name == "", _has(name, text))  # their names are ours
-        whose = select(subjects.c.id).where(subjects.c.project == project, named)
+        by_name = or_(subjects.c.source_name == "", _has(name, text))  # "" has our own label
+        matching = select(subjects.c.id).where(subjects.c.project == project, by_name)
         own = (events.c.payload, events.c.reason, events.c.change, events.c.agent)
-        yield or_(implies, events.c.subject.in_(whose), *(_has(x, text) for x in own))
+        yield or_(implies, events.c.subject.in_(matching), *(_has(x, text) for x in own))
 
 
 _IMPLIED: Mapping[Change, Change] = {
@@ -170,7 +170,7 @@ _IMPLIED: Mapping[Change, Change] = {
 
 
 def implied_by(change: Change) -> Change:
-    """Return the change that such an event implies for tools without a row of their own."""
+    """Return the change that a row of a source implies for tools without own rows."""
     return _IMPLIED[change]
 
 
@@ -207,7 +207,7 @@ def last_position(connection: Connection, project: int) -> int:
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
     """Return the position of the newest event not later than this; 0 before the first.
 
-    It is the one written last, not the one with the latest time: clocks are set back.
+    The order of writing decides, not the times: clocks are set back.
     """
     is_by_then = events.c.project == project, events.c.time <= moment
     query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
@@ -215,9 +215,9 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
 
 
 def first_since(connection: Connection, project: int, moment: datetime) -> int:
-    """Return the position of the first event not earlier than this, or the next one.
+    """Return the position of the first event not earlier than this, or the next position.
 
-    What was written after it came later, whatever its clock said.
+    All later positions came later, whatever their times.
     """
     is_since = events.c.project == project, events.c.time >= moment
     query = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
@@ -233,7 +233,7 @@ def begin_of(connection: Connection, project: int) -> int:
 
 
 def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
-    """Return definitions of tools by digest; lost ones are left out."""
+    """Return definitions of tools by digest, without lost ones."""
     bodies: dict[str, JsonObject] = {}
     for some in portions(digests):
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))

@@ -65,7 +65,7 @@ _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 def failure(place: Place, cause: Exception) -> StoreFailed:
-    """Return what went wrong with a database, without statements and their values."""
+    """Return the error for a database error, without statements and their values."""
     return StoreFailed(place.label, *_explained(place, cause))
 
 
@@ -76,12 +76,12 @@ def not_mended(place: Place) -> StoreFailed:
 
 
 def is_damage(cause: BaseException | None) -> bool:
-    """Return whether the content of the file caused it, so that it will not go away."""
+    """Return whether the content of the file caused the error, so that retries are useless."""
     original = getattr(cause, "orig", cause)
-    # Python's own words about a text, which have no SQLite code.
+    # This error comes from Python and has no SQLite code.
     is_no_text = str(original).startswith("Could not decode to UTF-8")
-    is_named = sqlite_name(original).startswith(_DAMAGES)
-    return isinstance(cause, Unreadable) or is_named or is_no_text
+    has_code = sqlite_name(original).startswith(_DAMAGES)
+    return isinstance(cause, Unreadable) or has_code or is_no_text
 
 
 def may_be_damage(cause: SQLAlchemyError) -> bool:
@@ -91,7 +91,7 @@ def may_be_damage(cause: SQLAlchemyError) -> bool:
 
 
 def is_mistake(cause: SQLAlchemyError) -> bool:
-    """Return whether a value that no database takes caused it, so that this one is in order."""
+    """Return whether a bug of ours caused the error, such as a value that no database takes."""
     # despite the lock, another process took the same position
     if isinstance(cause, IntegrityError):
         return "unique" not in str(cause.orig).lower()
@@ -101,7 +101,7 @@ def is_mistake(cause: SQLAlchemyError) -> bool:
 
 
 def is_locked(cause: BaseException | None) -> bool:
-    """Return whether another process was in the way."""
+    """Return whether another process has it locked."""
     return sqlite_name(getattr(cause, "orig", cause)).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
@@ -120,7 +120,7 @@ def _explained(place: Place, cause: Exception) -> tuple[str, str]:
     for codes, explained in _BY_CODE.items():
         if code and code.startswith(codes):
             return explained
-    # Without a state, or with one of these, there is no connection: its text says why.
+    # Without a state, or with one of these, there is no connection; the text has the reason.
     is_away = is_of_server and (not state or state.startswith(("28", "3D")))
     return _first_line(place, original), _REACH if is_away else ""
 

@@ -25,7 +25,7 @@ def unforked() -> Generator[None]:
 
 
 def at_fork(before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Register functions for each fork: `before` runs once nothing is being imported or opened."""
+    """Register functions for each fork; `before` runs when no import or opening is under way."""
     _others.append((before, after))
 
 

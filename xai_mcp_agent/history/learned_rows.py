@@ -1,4 +1,4 @@
-"""Requests that tools were used for, by toolbelt: bounded, and outside the log, to be deletable."""
+"""Learned requests of tools, by toolbelt: limited, and deletable because not in the log."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ LearnedState: TypeAlias = tuple[Any, ...]
 """Cache key of a toolbelt's rows: equal as long as none is learned, changed or forgotten."""
 
 MAX_OF_TOOLBELT = 4_000
-"""Characters of one toolbelt, which are read in a moment."""
-_MAX_OF_TOOL = 20  # texts of a tool: more hardly improve the search
+"""Rows of one toolbelt."""
+_MAX_OF_TOOL = 20  # rows of a tool; more hardly improve the search
 _UNUSED = timedelta(days=180)  # people's work changes within months
-_ROOM = 0.9  # rows are pruned only after many more were learned
+_ROOM = 0.9  # prunes to this part of the limit
 _DIGEST_CHARS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedFilter:
-    """Rows of one toolbelt, of one server by its usual name, of tools of one name."""
+    """Filter of rows: by toolbelt, by server, by the name of a tool."""
 
     toolbelt: str | None = None
     source: str | None = None
@@ -47,7 +47,7 @@ class LearnedFilter:
 
 @dataclass(frozen=True, slots=True)
 class LearnedRow:
-    """Learned request of a toolbelt: how often, first (`learned`) and last (`used`)."""
+    """Learned request of a toolbelt: its count, first time (`learned`) and last time (`used`)."""
 
     id: str
     toolbelt: str
@@ -76,10 +76,10 @@ def learned_state(history: History, toolbelt: str) -> LearnedState:
 
 
 class Learning:
-    """Transaction in which the writer's reports are learned from, or rows are deleted.
+    """Transaction that learns from reports, or deletes rows.
 
-    `redact` masks secrets and what looks like one. `note` writes an event of a tool. `since` is the
-    time of the oldest report.
+    `redact` masks secrets and texts that look like secrets. `note` writes an event of a tool.
+    `since` is the time of the oldest report.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class Learning:
     def learn(self, tool: Subject, toolbelt: str, texts: Iterable[str], time: datetime) -> None:
         """Count that a tool was useful for a request in these words.
 
-        Reports may wait for long: what was forgotten meanwhile must not come back. A time in the
-        future comes from a clock that was set back.
+        A report may wait for long: rows that were forgotten meanwhile must not come back. A time in
+        the future comes from a clock that was set back.
         """
         last = self._forgotten.get((tool.digest, toolbelt))
         if last is not None and time <= last <= self._now:
@@ -123,7 +123,7 @@ class Learning:
         return rows
 
     def prune(self) -> None:
-        """Remove rows that were not used for long, and the oldest of toolbelts with too many."""
+        """Remove rows unused for long, and the oldest rows of toolbelts with too many."""
         if not self._toolbelts:
             return
         old = learned.c.used < self._now - _UNUSED
@@ -133,8 +133,8 @@ class Learning:
             count = select(func.count()).select_from(learned).where(*mine)
             if self._connection.execute(count).scalar_one() > MAX_OF_TOOLBELT:
                 by_use = select(learned.c.used).where(*mine).order_by(learned.c.used.desc())
-                left = by_use.offset(int(MAX_OF_TOOLBELT * _ROOM)).limit(1)
-                last = self._connection.execute(left).scalar_one()
+                first_excess = by_use.offset(int(MAX_OF_TOOLBELT * _ROOM)).limit(1)
+                last = self._connection.execute(first_excess).scalar_one()
                 self._connection.execute(delete(learned).where(*mine, learned.c.used <= last))
 
     def _add(self, tool: Subject, toolbelt: str, words: str, time: datetime) -> str:

@@ -38,7 +38,7 @@ from .snapshots import pack_fold, unpack_fold
 from .tables import Unreadable, definitions, events, runs, snapshots, subjects
 
 ROWS_BETWEEN_SNAPSHOTS = 2_000
-"""And one more for each tool: a snapshot of many tools costs more, so it is rarer."""
+"""Each tool adds one, because a snapshot of many tools takes longer."""
 
 _ROWS_AT_A_TIME = 10_000
 # Changes after which a tool may exist or differ.
@@ -51,7 +51,7 @@ INVENTORY: tuple[Change, ...] = (*_OF_TOOLS, *LISTINGS, "left", "disconnected")
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """Event, and the tools it implies something about, with the digests of their definitions.
+    """Event, and the tools with implied events, with the digests of their definitions.
 
     The event itself `is_in_range`, unless only one of its tools was requested.
     """
@@ -62,18 +62,18 @@ class LogRow:
 
     @property
     def implied_change(self) -> Change:
-        """The implied change of these tools."""
+        """Return the implied change of these tools."""
         return implied_by(self.event.change)
 
     def implied(self, project: Project | None = None) -> Iterator[Event]:
         """Yield the implied events of its tools, without payloads; with links given a `project`."""
         head, change = self.event, self.implied_change
-        is_gone = change == "unavailable"
+        is_lost = change == "unavailable"
         for subject, digest in self.tools:
             yield Event(
-                subject, change, head.time, usual_payload(change) if is_gone else {},
+                subject, change, head.time, usual_payload(change) if is_lost else {},
                 links_of(change, subject, project) if project else Links(),
-                None if is_gone else digest, head.reason if is_gone else "", head.run,
+                None if is_lost else digest, head.reason if is_lost else "", head.run,
                 head.position,
             )  # fmt: skip
 
@@ -92,7 +92,7 @@ class EventLog:
         self.forget()
 
     def forget(self) -> None:
-        """Read the state again the next time: it may contain a failed transaction."""
+        """Discard the state in memory, which may contain events of a failed transaction."""
         self._fold: Fold | None = None
         self._position = self._snapshot_at = 0
         self._subjects: dict[int, Subject] = {}
@@ -101,7 +101,7 @@ class EventLog:
         self._run_number_of: dict[str, int] = {}
 
     def catch_up(self, connection: Connection) -> Fold:
-        """Return the current state, after folding in what others have written."""
+        """Fold in the events of other processes; return the current state."""
         newest = last_position(connection, self.number)
         is_behind = newest > self._position and begin_of(connection, self.number) > self._position
         if newest < self._position or is_behind:  # another file, or pruned
@@ -168,7 +168,7 @@ class EventLog:
             event_range = replace(event_range, since=None, after=after)
         limit = some = event_range.limit or LARGEST_POSITION
         until = event_range.until
-        # Some rows imply nothing that was requested, so more are read until there are enough.
+        # Some rows imply no requested events, so it reads until there are enough.
         while len(rows) < limit:
             portion = replace(event_range, until=until, limit=some)
             if not (batch := self._read_rows(connection, portion)):
@@ -220,7 +220,7 @@ class EventLog:
     def links(
         self, connection: Connection, until: int | None
     ) -> Iterator[tuple[Subject, Links, int]]:
-        """Yield the links of each subject by the facts about it, with their counts."""
+        """Yield the links of the facts about each subject, with their counts."""
         counts: Counter[tuple[Subject, Change]] = Counter()
         for row in self.rows(connection, Range(until=until, changes=(*INVENTORY, "failed"))):
             counts[row.event.subject, row.event.change] += 1
@@ -267,7 +267,7 @@ class EventLog:
     def _numbers(
         self, connection: Connection, by_digest: Mapping[str, Subject]
     ) -> Mapping[str, int]:
-        """Return the numbers of these subjects by their digests; a new subject gets one."""
+        """Return the numbers of these subjects by their digests; new subjects are added."""
         numbers = self._read_numbers(connection, by_digest)
         new = [
             {
@@ -283,7 +283,7 @@ class EventLog:
     def _run_numbers(
         self, connection: Connection, times: Mapping[str, datetime]
     ) -> Mapping[str, int]:
-        """Return the numbers of runs. One killed before it wrote anything ended at this time."""
+        """Return the numbers of runs. A run without a row was killed early: add it as ended."""
         if new := times.keys() - self._run_number_of.keys() - {""}:
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
             ended = {"host": "", "pid": 0, "pid_started": 0.0}
@@ -297,7 +297,7 @@ class EventLog:
         return self._run_number_of
 
     def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
-        """Return the last snapshot up to a position, and its own; empty before the first."""
+        """Return the position and the fold of the last snapshot up to a position."""
         query = select(snapshots).where(
             snapshots.c.project == self.number, snapshots.c.version == Fold.version
         )
@@ -307,7 +307,7 @@ class EventLog:
         return (0, Fold()) if row is None else (row.position, unpack_fold(row.records))
 
     def _read_rows(self, connection: Connection, event_range: Range) -> list[Event]:
-        """Return the events of a range's own rows, oldest first."""
+        """Return the stored events of a range, oldest first."""
         about = event_range.about
         subject = self._number(connection, about) if about else 0
         anchor = self._number(connection, about.anchor) if about else 0
@@ -315,7 +315,7 @@ class EventLog:
         return self._events(connection, connection.execute(query).all()[::-1])
 
     def _portions(self, connection: Connection, event_range: Range) -> Iterator[list[Event]]:
-        """Yield the events of a range's own rows in batches, oldest first."""
+        """Yield the stored events of a range in batches, oldest first."""
         after, until = event_range.after, event_range.until
         last = LARGEST_POSITION if until is None else until
         last = min(last, last_position(connection, self.number))
@@ -348,7 +348,7 @@ class EventLog:
     def _implied(
         self, connection: Connection, heads: Sequence[Event]
     ) -> dict[int, Sequence[tuple[Subject, str]]]:
-        """Return the tools that these events imply something about, by position."""
+        """Return the tools with implied events of these rows, by position."""
         if not heads:
             return {}
         implied: dict[int, Sequence[tuple[Subject, str]]] = {}

@@ -23,17 +23,16 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
 PROJECT_VARIABLE = "XAI_MCP_PROJECT"
 IN_MEMORY = "memory"
 OFF = "off"
-"""Name of the place where nothing is remembered."""
-
+"""Name of the place that stores nothing."""
 
 KINDS = "Write postgresql://user@host/database, a file, memory, or off."
-"""Names of special places."""
+"""Next step after a wrong place."""
 
 SWITCHED_OFF = (
     "it is switched off, so nothing is remembered.",
     "Name a place in XAI_MCP_STORE or under `store` in the settings file.",
 )
-"""Reply to questions about a history that is `OFF`, with the next step."""
+"""Problem of a history that is `OFF`, and the next step."""
 
 _MEMORIES = (IN_MEMORY, ":memory:", "sqlite://", "sqlite:///:memory:")
 _SQLITE = "sqlite:///"
@@ -44,7 +43,7 @@ _DRIVER = "postgresql+psycopg"
 
 _HASH_CHARS = 12
 _NO_NAME = "project"
-# Git reads a stranger's repository as well: nothing in it is run.
+# Git also reads another user's repository: it runs nothing in it.
 _ASK_GIT = ("-c", "safe.directory=*", "config", "--get-all", "remote.origin.url")
 _GIT_SECONDS = 5.0  # it takes some milliseconds
 # https://user:password@host:8443/group/name, and git@host:group/name.
@@ -64,11 +63,11 @@ class StoreStatus:
 class Place:
     """`url` is SQLAlchemy's, `label` the same for people, without a password.
 
-    `file` is the SQLite database's file; memory and servers have none. `folder` is the project's. A
-    store `is_own` if it lies in that folder, and stays the project's wherever the folder is moved.
-    With `any_project` the history in the file is read, whichever project's it is. A file that
-    `is_still` is read as it is, and no file is created beside it. A `problem` is why nothing can be
-    stored there. `project` is the name that somebody gave it.
+    `file` is the file of an SQLite database; memory and servers have none. `folder` is the
+    project's. A store `is_own` if it lies in that folder; it stays the project's wherever the
+    folder is moved. With `any_project` the file is read even if it belongs to another project. A
+    file that `is_still` is read without creating files beside it. `problem` says why nothing can be
+    stored there. `project` is the configured name of the project.
     """
 
     url: str
@@ -96,7 +95,7 @@ class Place:
 
     @property
     def is_off(self) -> bool:
-        """Return whether nothing is to be stored at all."""
+        """Return whether the history is switched off."""
         return self.label == OFF
 
 
@@ -120,15 +119,15 @@ def find_place(
     if isinstance(override, Path):
         place = _file(str(override), folder)
     else:
-        named = override or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
-        place = _named(named, settings, folder)
+        name = override or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
+        place = _parse(name, settings, folder)
     if place.problem and override:
         raise SettingsError("the place for the history", "", place.problem, KINDS)
     return replace(place, project=project)
 
 
 def identity_of(file: Path | None) -> tuple[int, int] | None:
-    """Return what identifies a file beyond its name, or None if there is none."""
+    """Return the device and inode of a file, or None if it does not exist."""
     with suppress(OSError):
         if file is not None:
             status = os.stat(file)
@@ -136,26 +135,26 @@ def identity_of(file: Path | None) -> tuple[int, int] | None:
     return None
 
 
-def _named(named: str, settings: Settings, folder: Path) -> Place:
-    if named.lower() == OFF:
+def _parse(name: str, settings: Settings, folder: Path) -> Place:
+    if name.lower() == OFF:
         return Place("", OFF, folder)
-    if named.lower() in _MEMORIES or (settings.is_from_python and not named):
+    if name.lower() in _MEMORIES or (settings.is_from_python and not name):
         return Place("sqlite://", IN_MEMORY, folder)
-    if "://" in named and not named.startswith(_SQLITE):
-        settings.secrets.update(secrets_in_url(named))
-        return _server(named, folder)
-    return _file(named.removeprefix(_SQLITE), folder)
+    if "://" in name and not name.startswith(_SQLITE):
+        settings.secrets.update(secrets_in_url(name))
+        return _server(name, folder)
+    return _file(name.removeprefix(_SQLITE), folder)
 
 
-def _file(named: str, folder: Path) -> Place:
-    file = folder / (os.path.expanduser(named) or HISTORY)
-    return Place(f"{_SQLITE}{file}", str(file), folder, file, is_own=not named)
+def _file(name: str, folder: Path) -> Place:
+    file = folder / (os.path.expanduser(name) or HISTORY)
+    return Place(f"{_SQLITE}{file}", str(file), folder, file, is_own=not name)
 
 
 def _server(url: str, folder: Path) -> Place:
     scheme, _, rest = url.partition("://")
-    is_known = scheme.partition("+")[0].lower() in _POSTGRESQL
-    problem = "" if is_known else f"{scheme!r} is not a kind of database that can be used."
+    is_supported = scheme.partition("+")[0].lower() in _POSTGRESQL
+    problem = "" if is_supported else f"{scheme!r} is not a kind of database that can be used."
     return Place(f"{_DRIVER}://{rest}", _label(url), folder, problem=problem)
 
 
@@ -181,24 +180,24 @@ def _current_folder() -> Path:
         return Path.home()
 
 
-def project_of(folder: Path, named: str = "") -> Project:
+def project_of(folder: Path, name: str = "") -> Project:
     """Return the project of this name; else by the folder's repository origin, or its path."""
-    place = named or _origin(folder) or str(folder)
-    name = named or re.split(r"[/\\]", place.rstrip("/\\"))[-1] or _NO_NAME
+    place = name or _origin(folder) or str(folder)
+    name = name or re.split(r"[/\\]", place.rstrip("/\\"))[-1] or _NO_NAME
     return Project(
         name, hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
     )
 
 
 def _origin(folder: Path) -> str:
-    """Return where the repository was cloned from; "" if it was not, or git is missing.
+    """Return the address that the repository was cloned from; "" without one, or without git.
 
-    It is the first address, if there are several: the one that git fetches from.
+    Of several addresses it is the first, which git fetches from.
     """
-    # False, without an error, for a folder that may not be read. Git itself takes longer to say so.
+    # Starting git takes longer. An unreadable folder gives False, without an error.
     if not any(os.path.exists(x / ".git") for x in (folder, *folder.parents)):
         return ""
-    # Git tells a hook or script about another repository in these variables.
+    # In a hook these variables name another repository.
     environ = {name: x for name, x in os.environ.items() if not name.startswith("GIT_")}
     try:
         output = subprocess.run(

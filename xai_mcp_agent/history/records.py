@@ -16,7 +16,7 @@ ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would offer it. gone: its source lacks it."""
 
 ENDED = "It was still connected when its process ended."
-"""Why a source is lost that was not closed before."""
+"""Reason for the loss of a source that nobody closed."""
 
 _AS_USUAL = (CLOSED.casefold(), ENDED.casefold(), "")
 
@@ -26,10 +26,10 @@ class ToolRecord:
     """Tool, prompt or resource that exists or did.
 
     `definition` is the digest of its last definition. `reason` says why it is not `available`, and
-    `unavailable_since` since when. `accepted` is the digest of the accepted definition, and
-    `is_held`, which no history knows, says whether a lock holds the tool back. `updated` is when
-    the definition last changed, `last_seen` when it was last reported: see `last_seen` for a whole
-    source.
+    `unavailable_since` since when. `accepted` is the digest of the accepted definition. `is_held`
+    is not in the history: `policy.decisions` sets it if a lock holds the tool back. `updated` is
+    the time of the last change of the definition, `last_seen` of the last report; for an unchanged
+    listing of the whole source use the function `last_seen`.
     """
 
     subject: Subject
@@ -53,12 +53,12 @@ class ToolRecord:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Source that was connected or tried. `runs` are those that have it connected now.
+    """Source that connected or failed to. `runs` have it connected now.
 
     `others` counts its prompts, resources and templates, if any. `inventory` is the digest of its
     last listing, at `last_sync`; the one before was at `synced_before`. `reason` says why it is not
-    connected, and `disconnected_since` since when; `last_error` is the last failure since a good
-    listing, and `failures` counts different ones.
+    connected, and `disconnected_since` since when. `last_error` is the last failure since a good
+    listing; `failures` counts the different ones.
     """
 
     subject: Subject
@@ -97,19 +97,19 @@ def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
         return "available"
     if source is None or source.is_connected:
         return "gone"
-    # It went at the same moment if it went with its source, and earlier otherwise.
+    # Equal times mean that it was lost with its source.
     return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
 
 
 def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
-    """Return when it was last there. Only its source's record says that a listing was unchanged."""
+    """Return when a tool was last there: an unchanged listing updates only its source's record."""
     if source is None or source.last_sync is None or state_of(tool, source) == "gone":
         return tool.last_seen
     return source.last_sync  # not the later one: a clock may have been set back
 
 
 def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
-    """Return whether its source offered it when it last reported, connected or not."""
+    """Return whether the last listing of its source had it; the source may be disconnected."""
     return bool(tool.definition) and state_of(tool, source) != "gone"
 
 
@@ -121,7 +121,7 @@ class SourceState:
     tools: Mapping[ItemKey, ToolRecord]
 
     def missing_tools(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
-        """Return the tools of its last listing that are missing now, also those lost with it."""
+        """Return the tools of the last listing that are missing now, also after a loss."""
         missing = sorted(self.tools.keys() - listed.keys())
         return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
 
@@ -137,7 +137,7 @@ class SourceState:
 
 @dataclass
 class Records:
-    """All sources and tools of some events; `features` are the prompts and resources."""
+    """Records of all sources and tools; `features` are the prompts and resources."""
 
     sources: dict[Subject, SourceRecord] = field(default_factory=dict[Subject, SourceRecord])
     tools: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
@@ -152,13 +152,13 @@ class Records:
 class Fold:
     """Fold of events, in order.
 
-    Here a tool is available as long as its source offers it, connected or not: so that a source
-    that comes and goes changes nothing in the records of its tools, of which it may have thousands.
-    `tool` and `records` take the state of the source into account.
+    Here a tool is available as long as its source offers it, connected or not: a source that
+    connects or disconnects changes no records of its tools, which may be thousands. `tool` and
+    `records` take the state of the source into account.
     """
 
     version = 1
-    """Changes whenever the same events fold to something else, so that snapshots are made again."""
+    """Increased when the same events fold to other records; older snapshots are ignored."""
 
     def __init__(self, sources: Iterable[SourceRecord] = (), tools: Iterable[ToolRecord] = ()):
         self.sources = {x.subject: x for x in sources}
@@ -172,17 +172,17 @@ class Fold:
         for event in events:
             subject = event.subject
             if event.change == "called" and self.plain_tool(subject):
-                # Most events are calls, and change nothing else of the tool: they are folded in at
-                # once, below.
+                # Most events are calls, and change only the usage: they are folded together, below.
                 calls.setdefault(subject, []).append(event)
             elif subject.tool is None:
                 self.sources[subject] = fold_source(self.sources.get(subject), event)
             else:
                 source = self.sources.get(subject.anchor)
                 self._put(fold_tool(self.plain_tool(subject), event, source))
-        for subject, made in calls.items():
+        for subject, events_of_tool in calls.items():
             record = self._tools[subject.anchor][subject]
-            self._put(replace(record, usage=record.usage.with_calls(map(_call, made))))
+            usage = record.usage.with_calls(map(_call, events_of_tool))
+            self._put(replace(record, usage=usage))
         return self
 
     def tool(self, subject: Subject) -> ToolRecord | None:
@@ -200,11 +200,11 @@ class Fold:
         return sum(map(len, self._tools.values()))
 
     def plain_tool(self, subject: Subject) -> ToolRecord | None:
-        """Return the record of a tool by itself: available as long as its source offers it."""
+        """Return the record of a tool without the state of its source."""
         return self._tools.get(subject.anchor, {}).get(subject)
 
     def plain_tools(self) -> Iterator[ToolRecord]:
-        """Return all of them by themselves."""
+        """Yield all records of tools without the states of their sources."""
         return (x for tools in self._tools.values() for x in tools.values())
 
     def offered(self, source: Subject) -> list[tuple[Subject, str]]:
@@ -252,12 +252,12 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
     """Return a tool at rest if its source is not connected."""
     if source is None or not tool.is_available:
         return tool
-    seen = source.last_sync or tool.last_seen
+    time = source.last_sync or tool.last_seen
     if source.is_connected:
-        return tool if tool.last_seen == seen else replace(tool, last_seen=seen)
+        return tool if tool.last_seen == time else replace(tool, last_seen=time)
     return replace(
         tool, is_available=False, unavailable_since=source.disconnected_since,
-        reason=source.reason, last_seen=seen,
+        reason=source.reason, last_seen=time,
     )  # fmt: skip
 
 
@@ -280,16 +280,16 @@ def fold_source(before: SourceRecord | None, event: Event) -> SourceRecord:
 def fold_tool(
     before: ToolRecord | None, event: Event, source: SourceRecord | None = None
 ) -> ToolRecord:
-    """Return the tool after this event, as `Fold` has it; its source comes first."""
+    """Return the tool after this event, as `Fold` has it; `source` has been folded before."""
     subject, time = event.subject, event.time
     if before is None and event.change in ("seeded", "discovered"):  # many at a first connect
         return ToolRecord(subject, time, time, time, event.definition or "", is_available=True)
     record = before or ToolRecord(subject, time, time, time)
     match event.change:
         case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
-            return _seen(record, event, source)
+            return _reported(record, event, source)
         case "unavailable":
-            return _missed(record, event, source)
+            return _lost(record, event, source)
         case "called":
             return replace(record, usage=record.usage.with_calls([_call(event)]))
         case "begun":
@@ -328,10 +328,10 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
     )
 
 
-def _seen(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
+def _reported(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
     is_new = event.definition != record.definition
     if not is_new and record.is_available and source is not None:
-        return record  # its source says when it was seen
+        return record  # the record of its source has the time
     return replace(
         record,
         definition=event.definition or "",
@@ -343,15 +343,15 @@ def _seen(record: ToolRecord, event: Event, source: SourceRecord | None) -> Tool
     )
 
 
-def _missed(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
+def _lost(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
     """Return the tool after it was lost with its source, or was no longer listed."""
-    seen = record.last_seen
+    last_time = record.last_seen
     if source is not None:
         if not source.is_connected and source.disconnected_since == event.time:
             return record
         before = source.synced_before if source.last_sync == event.time else source.last_sync
-        seen = before or seen if record.is_available else seen
+        last_time = before or last_time if record.is_available else last_time
     return replace(
         record, is_available=False, unavailable_since=event.time, reason=event.reason,
-        last_seen=seen,
+        last_seen=last_time,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Retention: removes old rows of the log, and definitions that nothing refers to any more.
+"""Retention: removes old rows of the log, and definitions that nothing refers to.
 
-A snapshot at the new start stays: views of the past reach back to it.
+A snapshot at the new start of the log stays: views of the past reach back to it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .tables import definitions, encode_time, events, facts, projects, runs, sna
 
 _DAY = timedelta(days=1)
 _MEGABYTE = 1_000_000
-_AT_ONCE = 50_000  # rows in one transaction, some seconds: others want to write, too
-_LEAST_ROWS = 1000  # that are always stored, however large they are
-_ROOM = 0.9  # of the limit remains, so that it is not reached again tomorrow
-_ROW_BYTES, _SUBJECT_BYTES = 120, 110  # besides its texts, with its index entries; measured
+_AT_ONCE = 50_000  # rows of one transaction of some seconds, so that others can write
+_LEAST_ROWS = 1000  # always stay, however large they are
+_ROOM = 0.9  # prunes to this part of the limit
+_ROW_BYTES, _SUBJECT_BYTES = 120, 110  # measured, with index entries, without texts
 _PRUNED = "pruned:{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Number of removed rows, the time of the last one, and whether that was all."""
+    """Number of removed rows, the time of the last one, and whether more are too old."""
 
     events: int = 0
     until: datetime | None = None
@@ -41,7 +41,7 @@ class Pruned:
 
 
 def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = False) -> Pruned:
-    """Remove rows beyond the age or number to keep: at most `_AT_ONCE` rows at a time.
+    """Remove rows beyond the age or size to keep, at most `_AT_ONCE` rows at a time.
 
     With `is_dry` the rows are only counted.
 
@@ -51,12 +51,12 @@ def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = Fa
     project = history.project_id
     if is_dry:
         with history.reading() as connection:
-            until = _last_to_go(connection, project, keep, now)
+            until = _last_expired(connection, project, keep, now)
             return _count_rows(connection, project, until, until)
     with history.writing(everything=True) as connection:
         row = {"name": _PRUNED.format(project), "value": str(encode_time(now))}
         insert_missing(connection, facts, [row], update="value")
-        last = _last_to_go(connection, project, keep, now)
+        last = _last_expired(connection, project, keep, now)
         until = min(last, _position_of_row(connection, project, _AT_ONCE) or last)
         pruned = _count_rows(connection, project, until, last)
         if pruned.events:
@@ -77,8 +77,8 @@ def _count_rows(connection: Connection, project: int, until: int, last: int) -> 
     return Pruned(count, time, until >= last)
 
 
-def _last_to_go(connection: Connection, project: int, keep: Retention, now: datetime) -> int:
-    """Return the position of the last row that is too old, or too many; 0 without any.
+def _last_expired(connection: Connection, project: int, keep: Retention, now: datetime) -> int:
+    """Return the position of the last row beyond the age or size; 0 without any.
 
     Positions decide the order: a clock that was set back changes nothing.
     """
@@ -90,7 +90,7 @@ def _last_to_go(connection: Connection, project: int, keep: Retention, now: date
         last = LARGEST_POSITION if first is None else first - 1
     if keep.megabytes is not None:
         last = max(last, _last_too_many(connection, project, keep.megabytes * _MEGABYTE))
-    # The newest row stays: positions are counted on from it.
+    # The newest row stays: the next position follows it.
     newest = last_position(connection, project) - 1
     query = select(func.max(events.c.position)).where(*_rows(project, min(last, newest)))
     return connection.execute(query).scalar() or 0
@@ -106,7 +106,7 @@ def _last_too_many(connection: Connection, project: int, most: float) -> int:
 
 
 def size_of(connection: Connection, project: int) -> tuple[int, float, float]:
-    """Return the number of rows in the log, their bytes, and those pruning does not free."""
+    """Return the rows of the log, their bytes, and the bytes that pruning does not free."""
 
     def total(where: ColumnElement[bool], *columns: Any) -> int:
         sums = (func.coalesce(func.sum(func.length(x)), 0) for x in columns)
@@ -144,8 +144,8 @@ def _remove(connection: Connection, history: History, until: int) -> None:
         state.forget(forgotten)
         write_snapshot(connection, project, position, state)
     log.forget()
-    named = select(events.c.run).where(events.c.project == project, events.c.run.is_not(None))
-    ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(named)
+    in_log = select(events.c.run).where(events.c.project == project, events.c.run.is_not(None))
+    ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(in_log)
     connection.execute(delete(runs).where(*ended))
     _drop_definitions(connection)
 
@@ -153,8 +153,8 @@ def _remove(connection: Connection, history: History, until: int) -> None:
 def _forgotten_tools(connection: Connection, history: History, fold: Fold) -> list[Subject]:
     """Return former tools that neither the log nor a decision mentions."""
     numbers = select(events.c.subject).where(events.c.project == history.project_id).distinct()
-    in_log = history.log.subjects_of(connection, connection.execute(numbers).scalars()).values()
-    mentioned = {*in_log}
+    in_log = history.log.subjects_of(connection, connection.execute(numbers).scalars())
+    mentioned = {*in_log.values()}
     return [
         x.subject
         for x in fold.plain_tools()
@@ -165,10 +165,11 @@ def _forgotten_tools(connection: Connection, history: History, fold: Fold) -> li
 def _drop_definitions(connection: Connection) -> None:
     """Remove definitions that no project refers to."""
     query = select(events.c.definition).where(events.c.definition.is_not(None)).distinct()
-    used = set[str | None](connection.execute(query).scalars())
+    referenced = set[str | None](connection.execute(query).scalars())
     for packed in connection.execute(select(snapshots.c.records)).scalars():
-        used |= {y for x in unpack_fold(packed).plain_tools() for y in (x.definition, x.accepted)}
-    unused = set(connection.execute(select(definitions.c.digest)).scalars()) - used
+        tools = unpack_fold(packed).plain_tools()
+        referenced |= {y for x in tools for y in (x.definition, x.accepted)}
+    unused = set(connection.execute(select(definitions.c.digest)).scalars()) - referenced
     for some in portions(unused):
         connection.execute(delete(definitions).where(definitions.c.digest.in_(some)))
 

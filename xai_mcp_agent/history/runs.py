@@ -1,4 +1,4 @@
-"""Processes that write a history; the next one notices one that was killed."""
+"""Processes that write a history. Each one notices others that were killed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sqlalchemy import Connection, Row, insert, select, update
 from .tables import runs
 
 BEAT_SECONDS = 30.0
-# On another machine the process cannot be checked. So long is not a pause, but an end.
+# A process on another machine cannot be checked: after this silence it counts as ended.
 _SILENCE = timedelta(seconds=BEAT_SECONDS * 6)
 # Readings of a process's clock differ by less than this.
 _SAME_START_SECONDS = 2.0
-# Identifies the boot of a machine, and the pid namespace, if there are such.
+# Linux's ids of the boot and of the pid namespace.
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
-_BETWEEN = " / "  # shown part of a host, and a part that only identifies it
+_BETWEEN = " / "  # between the name of a host and its ids
 _END_LOST = "Its process ended, and the history's record of that was lost."
 
 
@@ -39,7 +39,7 @@ class Runs:
 
     @property
     def process_began(self) -> datetime:
-        """When this process began, which may have had other runs."""
+        """Start of this process, which may have had earlier runs."""
         return datetime.fromtimestamp(self._process_began, UTC)
 
     def begin(self, connection: Connection) -> bool:
@@ -86,16 +86,16 @@ class Runs:
             except psutil.NoSuchProcess:
                 return True
             except psutil.Error:
-                pass  # only its silence shows it
+                pass  # only its silence counts
             else:
                 return abs(started - row.pid_started) > _SAME_START_SECONDS
         return _now() - row.seen > _SILENCE
 
 
 def _end_of(row: Row[Any]) -> str:
-    seen = row.seen.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    time = row.seen.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     host = row.host.partition(_BETWEEN)[0]
-    return f"Process {row.pid} on {host} had it, and ended without closing it (seen {seen})."
+    return f"Process {row.pid} on {host} had it, and ended without closing it (seen {time})."
 
 
 def _numbers() -> str:

@@ -36,11 +36,11 @@ from .tables import Unreadable, facts, metadata, projects
 _VERSION = 9
 """Version of the tables. There are no migrations before the first release."""
 
-# Processes that create a database at the same moment get in each other's way.
+# Processes that create a database at the same moment lock each other out.
 _OPENING_PAUSE_SECONDS = 0.1
-_TRACES_MS = 2000  # a reader is done sooner, or reads something large
-_FORK_SECONDS = 1.0  # a transaction takes milliseconds; one that waits for others takes longer
-_GONE = "The file was deleted, or replaced, while it was in use."
+_TRACES_MS = 2000  # longer than most readers take
+_FORK_SECONDS = 1.0  # a transaction takes milliseconds, unless it waits for others
+_REPLACED = "The file was deleted, or replaced, while it was in use."
 _GOES_ON = "From now on, events go into the new file."
 _UPDATE = (
     "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "
@@ -56,14 +56,14 @@ class NoHistory(StoreFailed):
 class Store:
     """An open database, and this project's number in it. Used by one thread.
 
-    One that `is_to_read` is left as it is, and may be a file that cannot be written.
+    A store that `is_to_read` is never changed: its file need not be writable.
     """
 
     def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
         self.place = place
         self.is_to_read = is_to_read
         self.is_damaged = False
-        """Whether the file is damaged; whoever opens it next replaces it."""
+        """Whether the file is damaged; the next process that opens it replaces it."""
         self._engine = engine
         self._in_use = threading.RLock()
         self._file: tuple[int, int] | None = None
@@ -72,27 +72,27 @@ class Store:
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
-            is_made = self._is_made(connection)
-            project = self._project(connection) if is_made else None
+            has_tables = self._has_tables(connection)
+            project = self._project(connection) if has_tables else None
         if project is None:
             if is_to_read:
                 raise self._no_history()
             with self.writing() as connection:
-                project = self._make(connection)
+                project = self._create(connection)
         self.project, self.project_id = project
         self._opened = self.project_id
 
     @property
     def is_usable(self) -> bool:
-        """Return whether it may work again by itself; otherwise it has to be opened again."""
+        """Return whether it may recover by itself; otherwise it must be opened again."""
         return not self.is_damaged and self._file == identity_of(self.place.file)
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:
         """Run a transaction that excludes other writers: all of it is stored, or nothing.
 
-        It excludes writers of this project, or of any, if it changes `everything`: what projects
-        share.
+        It excludes writers of this project; with `everything`, which is for data that projects
+        share, writers of any project.
 
         Raises:
             StoreFailed: the database failed; nothing of the transaction was stored.
@@ -115,10 +115,10 @@ class Store:
             yield connection
 
     def back_up_if_due(self) -> None:
-        """Copy the file beside it, if that was not done today.
+        """Back up the file, if the last backup is a day old.
 
         Raises:
-            StoreFailed: it is damaged; the next one to open it replaces it.
+            StoreFailed: the file is damaged; the next process that opens it replaces it.
         """
         file = self.place.file
         if file is None or self.is_to_read or not is_due(file):
@@ -133,11 +133,11 @@ class Store:
         """Remove the backup and the write-ahead log, which may contain removed rows."""
         if self.place.file is not None:
             forget_backup(self.place.file)
-        self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._run_if_idle("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def shrink(self) -> None:
-        """Shrink the file by what was removed from it, unless it is in use."""
-        self._unless_used("VACUUM")
+        """Return the space of removed rows to the disk, unless the file is in use."""
+        self._run_if_idle("VACUUM")
         self.clear_traces()
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class Store:
             _set_aside(self.place, self._file, self.is_to_read)
 
     def before_fork(self) -> bool:
-        """Close the file until the next transaction, or until `resume`.
+        """Close the file before a fork; return False if a transaction is still running.
 
         SQLite: an open connection must not be carried across a fork.
         """
@@ -158,11 +158,11 @@ class Store:
         return True
 
     def after_fork(self) -> None:
-        """Allow its use again."""
+        """Allow transactions again."""
         self._in_use.release()
 
-    def _unless_used(self, statement: str) -> None:
-        """Run a statement on the file, unless that has to wait for long."""
+    def _run_if_idle(self, statement: str) -> None:
+        """Run a statement on the file, unless it would have to wait for long."""
         if self.place.file is not None:
             with suppress(StoreFailed), self._connected() as connection:
                 raw: Any = connection.connection.dbapi_connection
@@ -172,7 +172,7 @@ class Store:
 
     def _check_file(self) -> None:
         if self._file != identity_of(self.place.file):
-            raise StoreFailed(self.place.label, _GONE, _GOES_ON)
+            raise StoreFailed(self.place.label, _REPLACED, _GOES_ON)
 
     @contextmanager
     def _connected(self) -> Generator[Connection]:
@@ -187,18 +187,18 @@ class Store:
             raise failure(self.place, cause) from cause
 
     def _is_damaged_by_check(self, raised: SQLAlchemyError) -> bool:
-        """Return whether `quick_check` explains why the file could not be used."""
+        """Return whether `quick_check` finds the file damaged."""
         if self.place.file is None or not may_be_damage(raised):
             return False
         with suppress(sqlite3.Error):
             return not is_sound(self.place.file)
         return False
 
-    def _is_made(self, connection: Connection) -> bool:
+    def _has_tables(self, connection: Connection) -> bool:
         """Return whether our tables exist.
 
         Raises:
-            StoreFailed: they are those of another version.
+            StoreFailed: another version of this library made them.
         """
         if not inspect(connection).has_table(facts.name):
             if self.place.file is not None and backup_of(self.place.file).exists():
@@ -216,15 +216,15 @@ class Store:
             raise StoreFailed(self.place.label, problem, _UPDATE if is_newer else _MOVE)
         return True
 
-    def _make(self, connection: Connection) -> tuple[Project, int]:
-        if not self._is_made(connection):
+    def _create(self, connection: Connection) -> tuple[Project, int]:
+        if not self._has_tables(connection):
             metadata.create_all(connection)
             connection.execute(insert(facts).values(name="version", value=str(_VERSION)))
         if (project := self._project(connection)) is not None:
             return project
         here = project_of(self.place.folder, self.place.project)
-        made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
-        return here, connection.execute(made.returning(projects.c.id)).scalar_one()
+        query = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
+        return here, connection.execute(query.returning(projects.c.id)).scalar_one()
 
     def _project(self, connection: Connection) -> tuple[Project, int] | None:
         """Return the project of the place's folder. A folder's own store remembers its project."""
@@ -238,8 +238,8 @@ class Store:
     def _no_history(self) -> NoHistory:
         with self.reading() as connection:
             query = select(projects.c.name)
-            is_made = self._is_made(connection)
-            return no_history(self.place, connection.execute(query).scalars() if is_made else ())
+            has_tables = self._has_tables(connection)
+            return no_history(self.place, connection.execute(query).scalars() if has_tables else ())
 
 
 _MOST_NAMES = 20
@@ -261,7 +261,7 @@ at_fork(_before_fork, _after_fork)
 
 
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
-    """Return the error that names the missing project, and the existing ones."""
+    """Return the error about a missing project, with the names of the existing ones."""
     project = project_of(place.folder, place.project).name
     existing = ", ".join(sorted(names)[:_MOST_NAMES])
     next_step = (
@@ -337,15 +337,14 @@ def _prepare_file(place: Place, file: Path, is_to_read: bool) -> tuple[int, int]
         file.parent.mkdir(parents=True, exist_ok=True)
         forget_backup(file)  # of one that was deleted
         if place.is_own:
-            _keep_to_its_owner(file)
+            _create_private(file)
     return identity
 
 
-def _keep_to_its_owner(file: Path) -> None:
-    """Make a project's new history private to its owner, and ignored by git.
+def _create_private(file: Path) -> None:
+    """Create the file of a history, private to its owner and ignored by git.
 
-    People do not publish it. Only when it is created: later changes of the modes, or of our
-    `.gitignore`, are a person's decision.
+    Later changes of its mode, or of our `.gitignore`, are a person's decision.
     """
     with suppress(OSError), open(file.with_name(".gitignore"), "x", encoding="ascii") as ignored:
         ignored.write(f"{file.name}*\n")

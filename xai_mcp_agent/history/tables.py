@@ -34,7 +34,7 @@ class Unreadable(SQLAlchemyError):
 
 
 class Words(TypeDecorator[str]):
-    """Strangers' text in ASCII: databases refuse NUL and lone surrogates."""
+    """Text of any characters as ASCII: databases refuse NUL and lone surrogates."""
 
     impl = Text
     cache_ok = True
@@ -182,9 +182,9 @@ events = Table(
 )
 """The log: changes, one event a row, in the order of `position`; rows are only ever added.
 
-A row with `followed_by` is about all tools of its source: the next rows mention so many of them,
-and it implies that the others are as before, or gone with their source. `payload`, `failed` and
-`teller` are None if the change implies them.
+A row with `followed_by` is about all tools of its source: that number of next rows are about some
+of them; the others are unchanged, or lost with their source. `payload`, `failed` and `teller` are
+None if the change implies them.
 """
 
 _is_forgotten = events.c.change == "forgotten"
@@ -212,7 +212,7 @@ vectors = Table(
     Column("used", Moment, nullable=False),
     Index("vectors_by_use", "used"),
 )
-"""Vectors that models made of texts, of all projects; it has neither texts nor names of models."""
+"""Embeddings of texts, for all projects, without the texts and the names of models."""
 
 learned = Table(
     "xai_mcp_learned",
@@ -230,7 +230,7 @@ learned = Table(
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
 )
-"""Requests that tools were used for. Not in the log, so that they can be forgotten."""
+"""Learned requests of tools. Not in the log, so that they can be deleted."""
 
 rules = Table(
     "xai_mcp_rules",
@@ -240,7 +240,7 @@ rules = Table(
     Column("digest", _Digest, nullable=False),
     Column("rules", Text, nullable=False),
 )
-"""The rules of a project, complete, at each revision."""
+"""All rules of a project at each revision."""
 
 
 def loaded(text: str) -> Any:

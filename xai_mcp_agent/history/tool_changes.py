@@ -17,7 +17,7 @@ from ..core.schemas import properties
 from .diff import difference, differences
 from .event import Subject
 
-_MOST_PAIRS = 2000  # pairs compared by name: a moment, in which a store waits
+_MOST_PAIRS = 2000  # compared by name while a store waits
 _COMPARED_CHARS = 200
 _NEARLY_THE_SAME = 0.8
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
@@ -48,8 +48,8 @@ class Version:
 class ToolChanged:
     """Change of a tool. `lines` are the differences, if it exists both times.
 
-    A `renamed` tool has its later name, and `was` is its earlier one. That it is the same tool is
-    likely, not known.
+    A `renamed` tool has its later name, and `was` is its earlier one. It is likely, not certain,
+    that both are one tool.
     """
 
     tool: Subject
@@ -59,7 +59,7 @@ class ToolChanged:
 
 
 def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> list[ToolChanged]:
-    """Return the change of each tool, by the names of sources and tools.
+    """Return the change of each tool, sorted by the names of sources and tools.
 
     `last` has the last definitions of tools that no longer exist.
     """
@@ -68,23 +68,23 @@ def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> li
         for x in old.keys() & new.keys()
         if old[x].digest != new[x].digest
     ]
-    gone = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
-    came = {x: new[x] for x in new.keys() - old.keys()}
+    removed = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
+    added = {x: new[x] for x in new.keys() - old.keys()}
     old_bodies, new_bodies = (
         {x: y.definition for x, y in tools.items() if y.definition is not None}
-        for tools in (gone, came)
+        for tools in (removed, added)
     )
     renames = likely_renames(old_bodies, new_bodies)
     for was, tool in renames.items():
         before = old[was].definition or old_bodies[was]
         lines = difference(*_renamed_to(tool.tool or "", before, new_bodies[tool]))
         changes.append(ToolChanged(tool, "renamed", lines, was))
-    changes += [ToolChanged(x, "removed") for x in gone.keys() - renames.keys()]
-    changes += [ToolChanged(x, "added") for x in came.keys() - set(renames.values())]
+    changes += [ToolChanged(x, "removed") for x in removed.keys() - renames.keys()]
+    changes += [ToolChanged(x, "added") for x in added.keys() - set(renames.values())]
     return sorted(changes, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
 
 
-# Renames: which vanished tools are likely to be new ones under another name.
+# Renames: removed tools that are likely to have another name now.
 
 
 class _Tool(NamedTuple):
@@ -101,7 +101,7 @@ class _Tool(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A tool that vanished and one that came; when sorted, the most similar come first."""
+    """A removed and an added tool; pairs sort by similarity, the most similar first."""
 
     unlikeness: float
     old: str
@@ -110,22 +110,22 @@ class _Pair(NamedTuple):
 
 
 def likely_renames(
-    gone: Mapping[Subject, JsonObject], new: Mapping[Subject, JsonObject]
+    removed: Mapping[Subject, JsonObject], added: Mapping[Subject, JsonObject]
 ) -> dict[Subject, Subject]:
-    """Return new tools by old ones: tools of a source that vanished and came with equal schemas.
+    """Return added tools by removed ones of the same source, if they have equal schemas.
 
-    If several have equal schemas, those with the most similar names and descriptions are paired. A
-    tool without parameters equals any other such tool, so its name or description must be similar,
-    too. Of thousands with equal schemas only those with similar descriptions are paired.
+    Of several such tools, those with the most similar names and descriptions are paired. A tool
+    without parameters equals any other such tool, so its name or description must be similar, too.
+    Of thousands with equal schemas only those with equal descriptions are paired.
     """
     renames: dict[Subject, Subject] = {}
-    taken: set[Subject] = set()
-    pairs = _pairs(_by_schemas(gone), _by_schemas(new))
+    new_names: set[Subject] = set()
+    pairs = _pairs(_by_schemas(removed), _by_schemas(added))
     for pair in sorted(pairs, key=lambda x: x[:3]):
-        old, came = pair.subjects
-        if old not in renames and came not in taken:
-            renames[old] = came
-            taken.add(came)
+        old, new = pair.subjects
+        if old not in renames and new not in new_names:
+            renames[old] = new
+            new_names.add(new)
     return renames
 
 
@@ -143,7 +143,7 @@ def _by_schemas(tools: Mapping[Subject, JsonObject]) -> dict[object, list[_Tool]
     groups: dict[object, list[_Tool]] = defaultdict(list)
     for subject, definition in tools.items():
         both = [_untitled(definition.get(name)) for name in ("input_schema", "output_schema")]
-        with suppress(RecursionError):  # one that is too deep to be written equals no other
+        with suppress(RecursionError):  # a schema too deep for JSON equals no other
             text = json.dumps(both, sort_keys=True)
             groups[subject.kind, subject.source, text].append(_Tool(subject, definition))
     return groups
@@ -155,20 +155,20 @@ def _untitled(schema: Any) -> Any:
     return {name: x for name, x in cast(JsonObject, schema).items() if name != "title"}
 
 
-def _pairs(gone: dict[object, list[_Tool]], new: dict[object, list[_Tool]]) -> Iterator[_Pair]:
-    left = _MOST_PAIRS
-    groups = [(old, new[schemas]) for schemas, old in gone.items() if schemas in new]
-    for old, came in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
-        left -= len(old) * len(came)
-        pairs = ((x, y) for x in old for y in came) if left >= 0 else _described_alike(old, came)
+def _pairs(removed: dict[object, list[_Tool]], added: dict[object, list[_Tool]]) -> Iterator[_Pair]:
+    room = _MOST_PAIRS
+    groups = [(old, added[schemas]) for schemas, old in removed.items() if schemas in added]
+    for old, new in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
+        room -= len(old) * len(new)
+        pairs = ((x, y) for x in old for y in new) if room >= 0 else _described_alike(old, new)
         for x, y in pairs:
             if x.name != y.name and (pair := _likely_pair(x, y)):
                 yield pair
 
 
-def _described_alike(gone: list[_Tool], came: list[_Tool]) -> Iterator[tuple[_Tool, _Tool]]:
+def _described_alike(removed: list[_Tool], added: list[_Tool]) -> Iterator[tuple[_Tool, _Tool]]:
     """Yield pairs whose description no other tool has."""
-    old, new = _by_own_description(gone), _by_own_description(came)
+    old, new = _by_own_description(removed), _by_own_description(added)
     return ((old[x], new[x]) for x in old.keys() & new.keys())
 
 
@@ -178,7 +178,7 @@ def _by_own_description(tools: list[_Tool]) -> dict[str, _Tool]:
 
 
 def _likely_pair(old: _Tool, new: _Tool) -> _Pair | None:
-    """Return the similarity, or None for different tools. Lacking parameters says nothing."""
+    """Return the similarity, or None for different tools. Having no parameters does not count."""
     has_same_words = _has_same_words(old.name, new.name)
     before, after = old.description, new.description
     descriptions = _likeness(before, after) if before and after else 0.0

@@ -1,4 +1,4 @@
-"""Usage of tools: how often they were called, how that went, and how long it took."""
+"""Usage of tools: the number, outcomes and durations of their calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECENT = 500  # calls in a window; a percentile covers this one and the one bef
 
 
 class Call(NamedTuple):
-    """A call that was made; `error` is "" if it went well."""
+    """A finished call; `error` is "" if it succeeded."""
 
     time: datetime
     seconds: float
@@ -27,10 +27,10 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Usage of a tool: how often it was called, and how that went.
+    """Usage of a tool: the number, outcomes and durations of its calls.
 
-    `durations` counts the recent calls by size, `durations_before` those before them. It is not
-    known whether the `unknown` calls, which are not among `calls`, were carried out.
+    `durations` counts the calls of the current window by duration, `durations_before` those of the
+    window before. `unknown` calls may have been carried out or not; `calls` does not count them.
     """
 
     calls: int = 0
@@ -63,7 +63,7 @@ class Usage:
     def since(self, before: Usage) -> Usage:
         """Return the calls since `before`, an earlier state of it."""
         durations, durations_before = Counter(self.durations), Counter(self.durations_before)
-        # All windows have the same size, so it is known which had begun then.
+        # All windows have the same size, so the numbers of calls identify them.
         match _window(self) - _window(before):
             case 0:
                 durations -= Counter(before.durations)
@@ -88,16 +88,16 @@ class Usage:
         recent.update(self.durations)
         return recent
 
-    def with_calls(self, made: Iterable[Call]) -> Usage:
+    def with_calls(self, new_calls: Iterable[Call]) -> Usage:
         """Return the usage after some more calls, in order."""
         calls, errors, last_error = self.calls, self.errors, self.last_error
         last_executed, total_seconds = self.last_executed, self.total_seconds
         durations, before = dict(self.durations), self.durations_before
-        left = _RECENT - sum(durations.values())
-        for call in made:
-            if left <= 0:
-                durations, before, left = {}, durations, _RECENT
-            left -= 1
+        room = _RECENT - sum(durations.values())  # of the current window
+        for call in new_calls:
+            if room <= 0:
+                durations, before, room = {}, durations, _RECENT
+            room -= 1
             calls += 1
             last_executed = call.time
             total_seconds += call.seconds
@@ -111,16 +111,16 @@ class Usage:
 
 
 def _window(usage: Usage) -> int:
-    """Return the number of its last call's window."""
+    """Return the number of the window of the last call."""
     return max(usage.calls - 1, 0) // _RECENT
 
 
 def _percentile(durations: Counter[int], part: float) -> float | None:
     """Return a percentile of calls counted by bucket, or None without any."""
-    left = math.ceil(part * durations.total())
+    remaining = math.ceil(part * durations.total())
     for bucket in sorted(durations):
-        left -= durations[bucket]
-        if left <= 0:
+        remaining -= durations[bucket]
+        if remaining <= 0:
             # The end of the bucket, so that no call in it took longer.
             return math.exp((bucket + 1) * _BUCKET_GROWTH)
     return None

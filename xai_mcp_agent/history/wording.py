@@ -14,9 +14,9 @@ LINE_CHARS = 76
 """Fits a terminal of 80 columns, with some space before it."""
 
 _LEAST_CHARS = 10  # minimum length of a value after a long prefix
-_CONTEXT_PART = 3  # of a shown long text, a third stands before the first difference
+_CONTEXT_PART = 3  # of a long text, a third of the room is before the first difference
 _MOST_PASSAGES = 5
-_MOST_WORDS = 800  # words and spaces; comparing more takes long
+_MOST_WORDS = 800  # words and spaces; the comparison of more takes long
 _WORD = re.compile(r"\S+|\s+")
 
 
@@ -36,7 +36,7 @@ def plain(text: str, chars: int) -> str:
 
 
 def quoted(text: str, chars: int, keep_end: bool = False) -> str:
-    """Return the text in quotes; with its end, if that is to be shown."""
+    """Return the text in quotes, cut if it is long: at its start with `keep_end`."""
     visible, room = escape_hidden(text), max(chars - 2, 1)
     if keep_end and len(visible) > room:
         return f"'…{visible[-room + 1 :]}'"
@@ -85,7 +85,7 @@ def _first_difference(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _window(text: str, start: int, chars: int) -> str:
-    """Return the text, or as much of it as shows the difference from `start` on."""
+    """Return the text, or a part of it around the difference at `start`."""
     if len(text) <= chars:
         return text
     begin = max(0, min(start - chars // _CONTEXT_PART, len(text) - chars + 1))

@@ -2,8 +2,8 @@
 
 One appended line takes some microseconds, and survives when the process is killed: a transaction
 for each call would take longer than many calls. The file lies beside the history's; for a database
-elsewhere, among this user's files on this machine. The next process takes over what a dead one
-left.
+elsewhere, among this user's files on this machine. The next process takes over the calls of a dead
+one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BEGUN = usual_payload("begun")
 def begun_event(
     tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: CallerFields = ()
 ) -> Event:
-    """Return the event of a call being sent: recorded if its process ends before the call does."""
+    """Return the event of an unfinished call: recorded if its process ends during the call."""
     payload = dict(_BEGUN)
     if arguments:
         payload["arguments"] = arguments
@@ -63,10 +63,10 @@ def call_event(
     structured: Any = None,
     by: CallerFields = (),
 ) -> Event:
-    """Return the event of a finished call. `error` is "" if it went well.
+    """Return the event of a finished call. `error` is "" if it succeeded.
 
-    `arguments`, `result` (as text) and `structured` (the same as data, if the tool gave it) are
-    None unless they are to be stored. They have no secrets, and are cut. `by` says who made it.
+    `arguments`, `result` (as text) and `structured` (the same as data, if the tool returned data)
+    are None unless they are stored. They are masked and cut. `by` is the caller.
     """
     payload: JsonObject = {"status": "error" if error else "ok", "seconds": round(seconds, 6)}
     if error:
@@ -81,8 +81,7 @@ def call_event(
 class CallJournal:
     """Journal of one run, by its id. Used from any thread; nothing in it waits.
 
-    `warn` is called once, in a thread of its own, if calls cannot be noted: they are made all the
-    same.
+    `warn` is called once, in a thread of its own, if calls cannot be noted; they are made anyway.
     """
 
     def __init__(
@@ -102,13 +101,13 @@ class CallJournal:
     def note(self, call: Event, number: int = 0) -> int:
         """Note that a call is about to be sent, or has ended; return its number, 0 without one.
 
-        `number` is what the note of its start returned.
+        `number` is the number of the note of its start.
         """
         new = number or next(self._numbers)
         return new if self._file and self._add(new, _line(new, call)) else number
 
-    def written(self, numbers: Iterable[int]) -> None:
-        """Drop these calls: the store has them, or they were never made."""
+    def discard(self, numbers: Iterable[int]) -> None:
+        """Discard these calls: the store has them, or they were never made."""
         with self._changing:
             self._pending.difference_update(numbers)
             if self._opened is not None and not self._pending and self._size > len(self._run):
@@ -120,10 +119,10 @@ class CallJournal:
         """Note that this call was not made."""
         if number in self._pending:
             self._add(number, to_json({"n": number, "change": "withdrawn"}) + b"\n")
-            self.written([number])
+            self.discard([number])
 
     def close(self) -> None:
-        """Close the file; leave it for the next process if the store does not have all of it."""
+        """Close the file; leave it for the next process if calls are missing in the store."""
         with self._changing:
             opened, file = self._opened, self._file
             self._opened = self._file = None
@@ -135,7 +134,7 @@ class CallJournal:
                     file.unlink(missing_ok=True)
 
     def drop(self) -> None:
-        """Close the file in a fork: its lock belongs to the process that writes to it."""
+        """Close the file in a fork: its lock belongs to the parent process."""
         opened, self._opened, self._file = self._opened, None, None
         if opened is not None:
             os.close(opened)
@@ -161,7 +160,7 @@ class CallJournal:
             make_private_folder(file.parent)
         except OSError as reason:
             logger.info("Calls are not noted before they are sent: %s", reason)
-            self._file = None  # the history is there as well, and reports it
+            self._file = None  # the history is in the same place, and reports the problem
             return None
         self._opened = open_private(file, _FLAGS)
         take_lock(self._opened)  # it shows others that this process is alive
@@ -169,9 +168,9 @@ class CallJournal:
         return self._opened
 
     def _append(self, opened: int, line: bytes) -> None:
-        written = os.write(opened, line)
-        self._size += written
-        if written < len(line):
+        size = os.write(opened, line)
+        self._size += size
+        if size < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _give_up(self, reason: OSError) -> None:
@@ -199,9 +198,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class AbandonedJournal:
-    """Calls in the journal of a dead process. To be released, or removed.
+    """Calls in the journal of a dead process, which must be released or removed.
 
-    Calls that are not known to have ended are `begun`, the others `called`.
+    Unfinished calls are `begun`, the others `called`.
     """
 
     def __init__(self, file: Path, opened: int) -> None:
@@ -225,7 +224,7 @@ class AbandonedJournal:
         self.release()
 
     def release(self) -> None:
-        """Leave the file for another process."""
+        """Close the file, and leave it for another process."""
         os.close(self._opened)
 
 
@@ -250,7 +249,7 @@ def abandoned_journals(place: Place) -> list[AbandonedJournal]:
 
 
 def _stem(place: Place) -> Path | None:
-    """Return the prefix of the names of such files."""
+    """Return the path of journals without their random suffix; None for a place without any."""
     if not place.is_lasting or place.problem:
         return None
     if place.file is not None:
@@ -276,7 +275,7 @@ def _line(number: int, call: Event) -> bytes:
 
 
 class _Payload(BaseModel):
-    """Payload of a call: what is counted has its type, also in a file that came with a clone."""
+    """Payload of a call, with checked types: the file may come with a clone."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
 
@@ -286,7 +285,7 @@ class _Payload(BaseModel):
 
 
 class _Line(BaseModel):
-    """Line as it is read back."""
+    """Line of a journal."""
 
     model_config = ConfigDict(strict=True)
 

@@ -1,4 +1,4 @@
-"""Events from the reports of sources and the known records; pure functions (spec 2, 4)."""
+"""Events from reports of sources and the earlier records; pure functions (spec 2, 4)."""
 
 from __future__ import annotations
 
@@ -20,45 +20,48 @@ _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 
 def listing_events(
     report: Listed,
-    seen: ListingDigest,
+    listing: ListingDigest,
     before: SourceState,
     renames: Mapping[Subject, Subject],
     run: str,
 ) -> Iterator[Event]:
     """Yield the events of a listing. `renames` maps former tools to likely new ones."""
-    changes = [*_changed(report, seen, before, renames), *_vanished(report, seen, before, renames)]
-    source = source_event(report, seen, before.source, run)
+    changes = [
+        *_changed(report, listing, before, renames),
+        *_vanished(report, listing, before, renames),
+    ]
+    source = source_event(report, listing, before.source, run)
     is_of_all = report.connected or report.is_forced
     yield replace(source, followed_by=len(changes)) if is_of_all else source
     yield from changes
 
 
 def source_event(
-    report: Listed, seen: ListingDigest, record: SourceRecord | None, run: str
+    report: Listed, listing: ListingDigest, record: SourceRecord | None, run: str
 ) -> Event:
     """Return the event of the source itself, the only one if its listing is unchanged."""
     subject, title = report.source, report.title or report.source.source
     before = record if record and record.last_sync else None  # it may only have failed so far
     payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
-    # Reported at first, and when they changed: another version, another address.
+    # Only at first and after changes, such as of the version or the address.
     if before is None or title != before.title:
         payload |= {f"{subject.kind.noun}_name": title}
     if before is None or report.transport != before.transport:
         payload |= {"transport": report.transport}
-    counts = Counter(item for item, _ in seen.tools)
+    counts = Counter(item for item, _ in listing.tools)
     payload |= {"tool_count": counts.pop("tool", 0)}
     payload |= {f"{item}_count": number for item, number in sorted(counts.items())}
     payload["status"] = "connected"
     again: Change = "reconnected" if report.connected else "refreshed"
     change = "connected" if before is None else again
-    return Event(subject, change, report.time, payload, definition=seen.inventory, run=run)
+    return Event(subject, change, report.time, payload, definition=listing.inventory, run=run)
 
 
 def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator[Event]:
     """Yield events of a run that lost the source. The last run takes the tools along."""
     if source is not None and run in source.runs:
         is_last = source.runs == (run,)
-        # While other runs have it, what is known about it stays true.
+        # The source stays connected while other runs have it.
         change: Change = "disconnected" if is_last else "left"
         yield Event(
             report.source, change, report.time, usual_payload(change), reason=report.reason,
@@ -80,11 +83,11 @@ def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
 
 
 def _changed(
-    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
+    report: Listed, listing: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
 ) -> Iterator[Event]:
     former = {new: old for old, new in renames.items()}
-    for key, tool in sorted(seen.tools.items()):
-        digest = seen.digests[key]
+    for key, tool in sorted(listing.tools.items()):
+        digest = listing.digests[key]
         change = _change_of(before.tools.get(key), digest, before.source)
         if change != "confirmed":
             subject = item_of(report.source, key)
@@ -96,9 +99,9 @@ def _changed(
 
 
 def _vanished(
-    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
+    report: Listed, listing: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
 ) -> Iterator[Event]:
-    for record in before.missing_tools(seen.tools):
+    for record in before.missing_tools(listing.tools):
         reason = NOT_LISTED
         if record.subject.is_tool and record.name in report.disabled:
             reason = DISABLED
@@ -109,7 +112,7 @@ def _vanished(
 
 
 def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:
-    """Return what a listing with this definition says about a tool."""
+    """Return the change of a tool in a listing with this definition."""
     if record is None or not record.definition:
         return "discovered"
     if record.definition != digest:

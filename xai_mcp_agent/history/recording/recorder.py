@@ -57,18 +57,18 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MAX_NAME_CHARS = 100  # also of a call's id, which a model's service makes up
+_MAX_NAME_CHARS = 100  # also of a call's id, which comes from a model's service
 ERROR_CHARS = 300  # of a call's error
-_HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
+_HIDDEN = "It failed. The message is hidden, because it looks like a secret."
 
 
 class HistoryRecorder:
     """An `Observer` that records its reports. Used from any thread.
 
-    `mask` hides secrets in strangers' texts, everywhere in its bridge. `record` says what is stored
-    of calls (`arguments`, `results`); in that, and in people's texts, `secrets` are masked, and
-    what looks like one. `warn` gets trouble that a person should know, in a thread of its own.
-    `keep` says how long events are stored; for ever by default.
+    `mask` hides secrets in texts of sources, for the whole bridge. `record` names the parts of
+    calls that are stored (`arguments`, `results`). In these and in texts of people, `secrets` and
+    texts that look like secrets are masked. `warn` gets problems that a person should know, in a
+    thread of its own. `keep` limits how long events are stored; for ever by default.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class HistoryRecorder:
             place,
             lambda: _open(place, mask, began, publish, redact, keep, run),
             warn,
-            journal.written,
+            journal.discard,
         )
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
@@ -105,7 +105,7 @@ class HistoryRecorder:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be recorded now, or ""."""
+        """Reason why nothing can be recorded now, or ""."""
         return self._writer.trouble
 
     def notice(self, event: SourceEvent) -> None:
@@ -136,8 +136,8 @@ class HistoryRecorder:
 
     def record_seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
         """Record tools that exist from the start. Repeated, only changes are recorded."""
-        if named := {(tool.source, tool.name): tool for tool in tools}:
-            self._writer.report(Seeded(kind, datetime.now(UTC), tuple(named.values())))
+        if by_name := {(tool.source, tool.name): tool for tool in tools}:
+            self._writer.report(Seeded(kind, datetime.now(UTC), tuple(by_name.values())))
 
     def note_call(
         self, key: ToolKey, arguments: JsonObject | None = None, by: CallerFields = ()
@@ -184,9 +184,9 @@ class HistoryRecorder:
         self._writer.report(Learned(datetime.now(UTC), learn))
 
     def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
-        """Forget something learned, without a trace in the file.
+        """Delete learned requests, without a trace in the file.
 
-        The future raises `StoreFailed` if the store cannot be used: then nothing is forgotten.
+        The future raises `StoreFailed` if the store cannot be used: then nothing is deleted.
         """
         return self._writer.ask(lambda writer: writer.forget(forget))
 
@@ -229,7 +229,7 @@ class HistoryRecorder:
     def read(self, do: Callable[[History], T], nothing: T | None = None) -> Future[T]:
         """Like `ask`, for reading only: also from a file that can be read but not written.
 
-        `nothing` is the answer, if given, if none can be written, and none ever was.
+        `nothing`, if given, is the answer for a store that cannot be written and has no history.
         """
         answer: Future[T] = Future()
         answer.set_running_or_notify_cancel()  # the question cannot be cancelled
@@ -254,7 +254,7 @@ class HistoryRecorder:
         return self._writer.ask(_nothing)
 
     def close(self, seconds: float) -> None:
-        """Write what is left, within this time."""
+        """Write the remaining reports, within this time."""
         self._writer.close(seconds)
         self._journal.close()
 
@@ -281,7 +281,7 @@ class HistoryRecorder:
 def caller_fields(
     caller: Caller, call_id: str = "", mask: Callable[[str], str] = str
 ) -> CallerFields:
-    """Return who makes a call, as its event has it; empty fields are left out."""
+    """Return the caller of a call as fields of its event, without empty ones."""
     names = (
         ("run_id", caller.run), ("agent", caller.name), ("workflow", caller.workflow),
         ("node", caller.node), ("toolbelt", caller.toolbelt), ("call_id", call_id),
@@ -290,7 +290,7 @@ def caller_fields(
 
 
 def _mask_name(text: str, mask: Callable[[str], str]) -> str:
-    # Cut after masking: half a secret must not be left at its end.
+    # Cut after masking: no half secret may remain at the end.
     return visible_text(mask(text[: 10 * _MAX_NAME_CHARS]), _MAX_NAME_CHARS)
 
 
@@ -309,7 +309,7 @@ def _look(
     nothing: T | None,
     reason: StoreFailed,
 ) -> None:
-    """Answer from the file as it is; if that fails too, raise why it cannot be written."""
+    """Answer from the file without writing; if that fails too, raise why it cannot be written."""
     with unforked():
         from ..history import open_history  # loads SQLAlchemy
         from ..store import NoHistory
@@ -323,7 +323,7 @@ def _look(
             answer.set_result(do(history))
         finally:
             history.close()
-    except Exception as cause:  # noqa: BLE001 - whoever asked is told why nothing can be written
+    except Exception as cause:  # noqa: BLE001 - the caller gets the reason
         logger.debug("The history cannot be read as it is: %s", cause)
         if isinstance(cause, NoHistory) and nothing is not None:
             answer.set_result(nothing)

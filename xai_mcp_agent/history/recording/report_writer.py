@@ -49,7 +49,7 @@ from .reports import (
 
 T = TypeVar("T")
 
-_LOOK_SECONDS = 3600.0
+_CHECK_SECONDS = 3600.0
 _PART_AT_CLOSE = 0.2  # of the usual distance, so that the next process has less to fold
 
 
@@ -92,12 +92,12 @@ class _Batch:
 
 
 class ReportWriter:
-    """Records the reports of one run. `mask` hides secrets in strangers' texts.
+    """Records the reports of one run. `mask` hides secrets in texts of sources.
 
-    `began` is when the run did: before the first report, which may have waited for the store.
-    `publish` gets what was written, in the same thread. `redact` also masks what only looks like a
-    secret, in people's texts. Events older than `keep` says are removed now and then. `run` is the
-    id of the run.
+    `began` is the start of the run, before its first report, which may have waited for the store.
+    `publish` gets each update, in the same thread. `redact` also masks texts of people that look
+    like secrets. Events older than `keep` allows are removed now and then. `run` is the id of the
+    run.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class ReportWriter:
         self.history = history  # replaced if it has to be opened again
         self._mask, self._redact, self._publish = mask, redact or mask, publish
         self._retention = keep
-        self._looked: float | None = None  # for pruning
-        self._used: History | None = None  # by the last transaction
-        # Of the last listing of each source: most are listed again unchanged.
-        self._seen: dict[Subject, ListingDigest] = {}
+        self._checked_at: float | None = None  # for pruning
+        self._last_history: History | None = None  # by the last transaction
+        # The last listing of each source: most are listed again unchanged.
+        self._listings: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
         self._failures: dict[Subject, str] = {}  # the last one of each source in this process
         self._began = began
@@ -130,7 +130,7 @@ class ReportWriter:
             self.history = open_history(self.history.place)
 
     def record(self, reports: Iterable[Report]) -> None:
-        """Write all of these, or nothing; without any, report that this run is alive.
+        """Write all of these, or nothing. Without any, it records that this run is alive.
 
         Raises:
             StoreFailed: nothing was written; the same reports may be recorded later.
@@ -144,18 +144,18 @@ class ReportWriter:
         self._publish(update)
 
     def forget(self, forget: Callable[[Learning], T]) -> T:
-        """Forget something learned; return what `forget` returns.
+        """Delete learned requests; return the result of `forget`.
 
         Raises:
-            StoreFailed: nothing is forgotten.
+            StoreFailed: nothing was deleted.
         """
         with self._batch() as batch:
-            forgotten = forget(self._learning(batch, datetime.now(UTC)))
+            result = forget(self._learning(batch, datetime.now(UTC)))
         self.history.store.clear_traces()
-        return forgotten
+        return result
 
     def look_after(self) -> None:
-        """Report that this run is alive; prune the log and back it up, if either is due.
+        """Record that this run is alive; prune the log and back it up, if either is due.
 
         Raises:
             StoreFailed: the store failed.
@@ -166,19 +166,19 @@ class ReportWriter:
 
     def _prune_if_due(self) -> None:
         """Prune the log, if no process did so for a day."""
-        now, looked = time.monotonic(), self._looked
-        if self._retention is None or (looked is not None and now - looked < _LOOK_SECONDS):
+        now, last = time.monotonic(), self._checked_at
+        if self._retention is None or (last is not None and now - last < _CHECK_SECONDS):
             return
         with self.history.reading() as connection:
             due = is_due(connection, self.history.project_id, datetime.now(UTC))
         is_all = not due or prune(self.history, self._retention, datetime.now(UTC)).is_all
-        self._looked = now if is_all else None
+        self._checked_at = now if is_all else None
 
     def close(self) -> None:
-        """Report the end of this run, and close the store.
+        """Record the end of this run, and close the store.
 
         Raises:
-            StoreFailed: it could not be reported.
+            StoreFailed: the end could not be recorded.
         """
         try:
             self._prune_if_due()
@@ -199,7 +199,7 @@ class ReportWriter:
         tools = [x for x in of_tools if x is not None]
         tools += (x for source in complete for x in fold.source_state(source).tools.values())
         sources = (x.source for x in reports if isinstance(x, Listed))
-        listed = {x: self._seen[x] for x in sources if x in self._seen}
+        listed = {x: self._listings[x] for x in sources if x in self._listings}
         return RecordUpdate(by_source(tools), complete, listed)
 
     @contextmanager
@@ -213,17 +213,17 @@ class ReportWriter:
                     self._begin_run(connection)
                     now, self._began = self._began or now, None
                 batch = _Batch(connection, self.history.log, self._runs.own)
-                if is_new or self._used is not self.history:
-                    self._end_what_is_over(batch, now)
+                if is_new or self._last_history is not self.history:
+                    self._end_dead_runs(batch, now)
                 if is_new:
                     journals = abandoned_journals(self.history.place)
                     self._add_abandoned_calls(batch, journals)
-                    # This process's connected sources belonged to a run that others took for ended.
+                    # The connected sources belong to the earlier run, which others ended.
                     for report in tuple(self._connected.values()):
                         self._listed(batch, replace(report, time=now))
                 yield batch
                 batch.write()
-            self._used = self.history
+            self._last_history = self.history
         except BaseException:
             self._connected, self._failures = connected, failures
             for journal in journals:
@@ -233,12 +233,12 @@ class ReportWriter:
             journal.remove()
 
     def _begin_run(self, connection: Connection) -> None:
-        """Begin a run; a new one if others took this for ended, because the machine slept, say."""
+        """Begin the run, or a new one if others ended it, for example while the machine slept."""
         if not self._runs.begin(connection):
             self._runs = Runs(self.history.project_id)
             self._runs.begin(connection)
 
-    def _end_what_is_over(self, batch: _Batch, time: datetime) -> None:
+    def _end_dead_runs(self, batch: _Batch, time: datetime) -> None:
         """Record the loss of sources of ended runs."""
         sources = batch.fold.sources
         others = {x for source in sources.values() for x in source.runs} - {self._runs.own}
@@ -263,54 +263,56 @@ class ReportWriter:
                 self._failures.pop(source, None)
                 self._listed(batch, report)
             case Lost(source):
-                self._seen.pop(source, None)
+                self._listings.pop(source, None)
                 self._connected.pop(source, None)
                 batch.add(loss_events(report, batch.source(source), self._runs.own))
             case Failed(source, _, problem):
-                # A source that is tried again and again fails in the same way each time.
+                # Each retry of a source fails in the same way.
                 if self._failures.get(source) != problem:
                     self._failures[source] = problem
                     batch.add([failure_event(report)])
             case Seeded():
                 self._seeded(batch, report)
             case Learned():
-                pass  # all of them together, see `record`
+                pass  # `record` learns from all of them at once
 
     def _listed(self, batch: _Batch, report: Listed) -> None:
         self._connected[report.source] = report
         features = tools_of_features(report.source.source, report.features)
-        seen = digest_listing((*report.tools, *features), self._seen.get(report.source))
-        self._seen[report.source] = replace(seen, texts={})
+        listing = digest_listing((*report.tools, *features), self._listings.get(report.source))
+        self._listings[report.source] = replace(listing, texts={})
         source = batch.source(report.source)
         if source is None or self._runs.own not in source.runs:
             report = replace(report, connected=True)
-        is_as_before = source is not None and source.inventory == seen.inventory
+        is_as_before = source is not None and source.inventory == listing.inventory
         if is_as_before and not (report.connected or report.is_forced):
-            batch.add([source_event(report, seen, source, self._runs.own)])
+            batch.add([source_event(report, listing, source, self._runs.own)])
             return
         before = batch.fold.source_state(report.source)
-        vanished, came = before.missing_tools(seen.tools), before.new_tools(seen.tools)
-        renames = self._renames(batch, report.source, vanished, came)
-        events = listing_events(report, seen, before, renames, self._runs.own)
-        batch.add(events, self._bodies(seen, before))
+        missing, new = before.missing_tools(listing.tools), before.new_tools(listing.tools)
+        renames = self._renames(batch, report.source, missing, new)
+        events = listing_events(report, listing, before, renames, self._runs.own)
+        batch.add(events, self._bodies(listing, before))
 
     def _renames(
-        self, batch: _Batch, source: Subject, vanished: list[ToolRecord], came: list[Tool]
+        self, batch: _Batch, source: Subject, missing: list[ToolRecord], new: list[Tool]
     ) -> dict[Subject, Subject]:
-        """Return likely renames. Definitions are read only if tools both came and went."""
-        if not vanished or not came:
+        """Return likely renames. Read definitions only if tools are missing and others are new."""
+        if not missing or not new:
             return {}
         batch.write()  # definitions of this transaction may be among them
-        before = definitions_of(batch.connection, {x.definition for x in vanished})
-        gone = {x.subject: before[x.definition] for x in vanished if x.definition in before}
+        before = definitions_of(batch.connection, {x.definition for x in missing})
+        old = {x.subject: before[x.definition] for x in missing if x.definition in before}
         # Secrets are masked in both; the names are those of the events.
-        new = {item_of(source, item_key(tool)): json.loads(self._body(tool)) for tool in came}
-        return likely_renames(gone, new)
+        definitions = {item_of(source, item_key(x)): json.loads(self._body(x)) for x in new}
+        return likely_renames(old, definitions)
 
-    def _bodies(self, seen: ListingDigest, before: SourceState) -> dict[str, str]:
+    def _bodies(self, listing: ListingDigest, before: SourceState) -> dict[str, str]:
         """Return the definitions that differ from the known ones, by their digests."""
-        new = {d: x for x, d in seen.digests.items() if not _has_definition(before, x, d)}
-        texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
+        new = {d: x for x, d in listing.digests.items() if not _has_definition(before, x, d)}
+        texts = {
+            d: listing.texts.get(d) or definition_text(listing.tools[x]) for d, x in new.items()
+        }
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
 
     def _seeded(self, batch: _Batch, report: Seeded) -> None:
@@ -321,11 +323,11 @@ class ReportWriter:
         batch.add(seed_events(report, digests), bodies)
 
     def _is_new(self, batch: _Batch, report: Seeded, tool: Tool, digest: str) -> bool:
-        """Return whether it differs from this process's last report, in any run."""
+        """Return whether it differs from the last report of this process, in any run."""
         record = batch.fold.tool(Subject(report.kind, tool.source, tool.name))
         if record is None or not record.is_available or record.definition != digest:
             return True
-        # One from the future was reported before a clock was set back.
+        # A record from the future was written before a clock was set back.
         return not self._runs.process_began <= record.last_seen <= datetime.now(UTC)
 
     def _learn(self, batch: _Batch, reports: Sequence[Learned]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 CallerFields: TypeAlias = tuple[tuple[str, str], ...]
-"""Caller of a call: keys of a payload, and their values."""
+"""Caller of a call: keys and values of a payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Listed:
     """A source listed its tools: right after it `connected`, or again.
 
     With `is_forced` every tool is recorded, even without changes. `disabled` are names that the
-    settings leave out. `features` are its prompts and resources.
+    settings exclude. `features` are its prompts and resources.
     """
 
     source: Subject
@@ -62,7 +62,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A source could not be reached or listed. What was known about it stays."""
+    """A source could not be reached or listed. Its records stay as they are."""
 
     source: Subject
     time: datetime
@@ -80,7 +80,7 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Something was learned for the search; `learn` writes it, in the transaction of reports."""
+    """Requests to learn for the search; `learn` stores them in the transaction of the reports."""
 
     time: datetime
     learn: Callable[[Learning, datetime], None] = field(repr=False)
@@ -98,9 +98,9 @@ def decision_event(
 ) -> Event:
     """Return the event of a decision about a tool. `accepted` goes with a definition's digest.
 
-    It may also be about a source: its instructions are accepted. The teller is the `executor` if
-    the first listing of a source was accepted as a whole. The history notes it; `policy.decisions`
-    has what is in force.
+    It may also be about a source, for its instructions. The teller is the `executor` if the first
+    listing of a source was accepted as a whole. The history only records decisions:
+    `policy.decisions` has those in force.
     """
     payload = usual_payload(decision)
     return Event(tool, decision, time, payload, definition=definition or None, teller=teller)
@@ -111,8 +111,8 @@ def refusal_event(
 ) -> Event:
     """Return the event of a call that people's decisions prevented; `reason` says why.
 
-    `definition` is the digest of the tool's current definition, if that is why. `by` says who
-    wanted to make it.
+    `definition` is the digest of the tool's current definition, if that is the reason. `by` is the
+    caller.
     """
     payload = usual_payload("refused") | dict(by)
     return Event(tool, "refused", time, payload, definition=definition or None, reason=reason)
@@ -121,9 +121,9 @@ def refusal_event(
 def answer_event(
     tool: Subject, time: datetime, answer: ApprovalAnswer, definition: str, agent: str, call: str
 ) -> Event:
-    """Return the event of an answer about calls of a tool; `definition` is what was shown.
+    """Return the event of a person's answer about calls of a tool with this `definition`.
 
-    `agent` and `call` are those it was asked for, if for one.
+    `agent` and `call` are set for an answer about one call.
     """
     change: Change = "refused" if answer.scope == "no" else "approved"
     facts = {"scope": answer.scope, "by": answer.by, "agent": agent, "call": call}
@@ -138,7 +138,7 @@ def answer_event(
 class ListingDigest:
     """Tools by their keys, each with the digest of its definition.
 
-    `texts` are the definitions, by digest, that were not in the listing before.
+    `texts` are the definitions, by digest, that the listing before did not have.
     """
 
     tools: Mapping[ItemKey, Tool]
@@ -152,7 +152,7 @@ class ListingDigest:
 
 
 def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> ListingDigest:
-    """Return the digests of a listing. Unchanged tools are not digested again."""
+    """Return the digests of a listing; unchanged tools keep theirs."""
     by_key = {item_key(tool): tool for tool in tools}
     digests: dict[ItemKey, str] = {}
     texts: dict[str, str] = {}
@@ -167,9 +167,9 @@ def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> Listi
 
 
 def is_same(tool: Tool, before: Tool | None) -> bool:
-    """Return whether tools are certainly equal: for Python 1, 1.0 and true are, for JSON not.
+    """Return whether tools are certainly equal: Python's `==` ignores that JSON's 1 is not 1.0.
 
-    A server's session returns the same objects for what came as before.
+    A session returns the same objects for unchanged schemas.
     """
     return tool is before or (
         before is not None
@@ -187,7 +187,7 @@ ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
 class RecordUpdate:
     """Records after a transaction.
 
-    They are all that a source in `complete` has. `listed` has the listings of sources. A caller
+    A source in `complete` has no other records. `listed` has the listings of sources. A caller
     asked for the records if `was_requested`.
     """
 

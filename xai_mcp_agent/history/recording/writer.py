@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 _MOST_WAITING = 50_000  # hours of a busy agent, and some tens of megabytes
 _MOST_AT_ONCE = 1000  # in one transaction: others want to write, too
-# Calls come in numbers and are written together; nothing waits for them.
+# Many calls are written together; nothing waits for them.
 _CALLS_SECONDS = 1.0
-# So do other reports, when many servers connect; without a pause, writing would slow that down.
+# So are other reports: writing each at once would slow down many connecting servers.
 _BURST_SECONDS = 0.2
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 30.0
-# How long an ending process waits for the last reports: on a busy machine the store may not even be
-# open when the first call ends.
+# An ending process waits this long for the last reports: on a busy machine even opening the store
+# may take longer than the first call.
 _EXIT_SECONDS = 8.0
 _GOES_ON = "The agent goes on; events are written as soon as the history works again."
 _TOO_MUCH = "Too many events wait to be written into the history, so the oldest are dropped."
@@ -48,7 +48,7 @@ class _Question:
     answer: Future[Any] = field(default_factory=Future[Any])
 
     def ask(self, writer: ReportWriter) -> None:
-        """Answer it. A store that fails is the writer's trouble, too."""
+        """Answer it. The failure of a store is raised for the writer, too."""
         if not self.answer.set_running_or_notify_cancel():
             return
         try:
@@ -68,8 +68,8 @@ class _Question:
 class HistoryWriter:
     """Queue and thread of the writer, used from any thread; it starts with the first report.
 
-    `open_writer` is called in that thread and may raise `StoreFailed`. `warn` gets trouble that a
-    person should know, and `written` the numbers of calls that the store has now.
+    `open_writer` is called in that thread and may raise `StoreFailed`. `warn` gets
+    problems that a person should know, and `on_stored` the numbers of calls that were stored.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class HistoryWriter:
         place: Place,
         open_writer: Callable[[], ReportWriter],
         warn: Callable[[str], None] = logger.warning,
-        written: Callable[[Iterable[int]], None] = lambda _: None,
+        on_stored: Callable[[Iterable[int]], None] = lambda _: None,
     ) -> None:
         self._is_off = place.is_off
         self._warn = warn
-        self._written = written
+        self._on_stored = on_stored
         self._open_writer = open_writer
         self._writer: ReportWriter | None = None
         self._waiting: deque[tuple[Report, int] | _Question] = deque()
-        self._left_out = 0
+        self._dropped = 0
         # Reentrant: Python may run anything while the lock is held, such as a finalizer.
         self._changing = threading.RLock()
         self._is_work, self._is_news = threading.Event(), threading.Event()
@@ -98,7 +98,7 @@ class HistoryWriter:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be written now, or ""."""
+        """Reason why nothing can be written now, or ""."""
         return str(self._trouble or "")
 
     def report(self, report: Report, number: int = 0) -> None:
@@ -134,7 +134,7 @@ class HistoryWriter:
         return question.answer
 
     def close(self, seconds: float) -> None:
-        """Write what is left, end the run and close the store; wait at most this long.
+        """Write the remaining reports, end the run, and close the store; wait at most this long.
 
         It goes on afterwards without a wait. Python does not exit before it is done, or
         `_EXIT_SECONDS` have passed.
@@ -157,7 +157,7 @@ class HistoryWriter:
             self._finish()
 
     def _finish(self) -> None:
-        """Wait a last time at Python's exit, and report what is missing."""
+        """Wait a last time at Python's exit, and log the number of missing events."""
         if self._thread is None or self._pid != os.getpid():
             return
         with suppress(KeyboardInterrupt):  # the user does not want to wait
@@ -176,20 +176,20 @@ class HistoryWriter:
         with self._changing:
             self._waiting.append(item)
             if len(self._waiting) > _MOST_WAITING:
-                self._leave_out()
+                self._drop_oldest()
             if self._thread is None:
                 self._start()
         if not self._is_work.is_set():
             self._is_work.set()
 
-    def _leave_out(self) -> None:
+    def _drop_oldest(self) -> None:
         """Drop the oldest reports if too many wait."""
         while len(self._waiting) > _MOST_WAITING:
             oldest = next((x for x in self._waiting if not isinstance(x, _Question)), None)
             if oldest is None:
                 return
             self._waiting.remove(oldest)
-            self._left_out += 1
+            self._dropped += 1
 
     def _start(self) -> None:
         name = "xai-mcp-history"
@@ -207,8 +207,8 @@ class HistoryWriter:
         while self._waiting or not self._is_closing.is_set():
             self._await_work()
             is_last_try = self._is_closing.is_set()
-            reason = self._problem_with_work()
-            if self._left_out:
+            reason = self._try_to_work()
+            if self._dropped:
                 self._warn_once(_TOO_MUCH)
             if reason is None:
                 pause = _FIRST_PAUSE_SECONDS
@@ -227,12 +227,12 @@ class HistoryWriter:
         has_work = self._trouble is None and self._is_work.wait(_BEAT_SECONDS)
         if has_work and self._is_news.wait(_CALLS_SECONDS):
             self._is_urgent.wait(_BURST_SECONDS)
-        # Cleared before looking: what comes meanwhile causes one more turn.
+        # Cleared before the work: later reports cause another turn.
         for event in (self._is_work, self._is_news, self._is_urgent):
             event.clear()
 
-    def _problem_with_work(self) -> StoreFailed | None:
-        """Do everything that waits; return what prevents it, if anything does."""
+    def _try_to_work(self) -> StoreFailed | None:
+        """Process the queue; return the error that prevents it, if any."""
         try:
             try:
                 self._work_off()
@@ -251,7 +251,7 @@ class HistoryWriter:
         return None
 
     def _work_off(self) -> None:
-        """Do everything that waits; without anything, report that this run is alive."""
+        """Process the queue; if it is empty, record that this run is alive."""
         if self._writer is None:
             self._writer = self._open_writer()
         writer = self._writer
@@ -269,7 +269,7 @@ class HistoryWriter:
                 self._record(writer)
 
     def _record(self, writer: ReportWriter) -> None:
-        """Write the reports before the next question; until then they wait."""
+        """Write the reports before the next question."""
         batch: list[tuple[Report, int]] = []
         with self._changing:
             while self._waiting and len(batch) < _MOST_AT_ONCE:
@@ -282,11 +282,11 @@ class HistoryWriter:
         except BaseException:
             with self._changing:
                 self._waiting.extendleft(reversed(batch))
-                self._leave_out()
+                self._drop_oldest()
             raise
 
     def _record_all(self, writer: ReportWriter, batch: list[tuple[Report, int]]) -> None:
-        """Write all of them; if one cannot be written, the others without it."""
+        """Write all of them; if that fails because of one report, all others."""
         try:
             writer.record(report for report, _ in batch)
         except StoreFailed:
@@ -298,7 +298,7 @@ class HistoryWriter:
                     del batch[0]
                 return
             logger.exception("A report was not written into the history: %.200r", batch[0][0])
-        self._written(number for _, number in batch if number)
+        self._on_stored(number for _, number in batch if number)
 
     def _refuse_questions(self, reason: StoreFailed) -> None:
         with self._changing:
@@ -321,7 +321,7 @@ class HistoryWriter:
     def _end(self) -> None:
         atexit.unregister(self._finish)
         self._refuse_questions(self._trouble or _closed())
-        if lost := self._left_out + len(self._waiting):
+        if lost := self._dropped + len(self._waiting):
             what = "event" if lost == 1 else "events"
             logger.warning("%d %s could not be written into the history.", lost, what)
         if self._writer is not None:
