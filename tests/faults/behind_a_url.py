@@ -1,6 +1,6 @@
-"""What goes wrong with a server behind a URL; `mend` lets it forget its fault.
+"""Faults of a server behind a URL; `mend` removes the fault.
 
-Where the two protocol eras go different ways, the fault is in the catalogue for both.
+Where the two protocol eras behave differently, the catalogue has the fault for both.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _TOOLS = [
     {"name": "echo", "inputSchema": {"type": "object"}},
     {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
 ]
-# Those of this process, by the folder of their fault: `_mend` gets no more than that.
+# Servers of this process by the folder of their fault, because `_mend` only gets the folder.
 _RUNNING: dict[Path, FaultHttp] = {}
 
 Setup = Callable[[FaultHttp], Any]
 
 
 def _server(setup: Setup, *, era: str = "modern", sse: bool = False, **entry: Any) -> Server:
-    """A server to which `setup` does something before it is used."""
+    """Return a server that `setup` prepares before it is used."""
 
     @contextmanager
     def serve(folder: Path) -> Generator[Entry]:
@@ -42,7 +42,7 @@ def _server(setup: Setup, *, era: str = "modern", sse: bool = False, **entry: An
 
 
 def _mend(folder: Path) -> None:
-    """From now on it answers well; started again if it was stopped."""
+    """Remove the faults, and start the server if it was stopped."""
     peer = _RUNNING[folder]
     peer.faults.clear()
     peer.start()
@@ -63,17 +63,17 @@ def _in_both_eras(
 
 
 def _of_all(answer: Answer) -> Setup:
-    """The fault shows in everything."""
+    """Return a setup whose fault shows in every request."""
     return lambda peer: peer.faults.update({"*": answer, "GET": answer})
 
 
 def _of_calls(answer: Answer) -> Setup:
-    """The fault shows in calls."""
+    """Return a setup whose fault shows in calls."""
     return lambda peer: peer.faults.update({"tools/call": answer})
 
 
 def _not_starting(name: str, does: str, answer: Answer, **entry: Any) -> Fault:
-    """It does not start until it is mended."""
+    """Return a fault that prevents the start until it is repaired."""
     return _fault(name, does, _of_all(answer), entry, call=None, mend=_mend)
 
 
@@ -86,30 +86,30 @@ _SILENT: dict[str, Any] = {
 
 
 def _failing(name: str, does: str, answer: Answer) -> Fault:
-    """The call ends in an error, and the next one works once the fault is gone."""
+    """Return a fault that fails the call; the next one works after the repair."""
     return _fault(name, does, _of_calls(answer), **_BROKEN)
 
 
 def _late(name: str, does: str, answer: Answer) -> Fault:
-    """The call ends at its limit, and the next one works."""
+    """Return a fault that holds the call up to its limit; the next one works."""
     return _fault(name, does, _of_calls(answer), **_LATE)
 
 
 def _working(name: str, does: str, answer: Answer) -> Fault:
-    """A call of a tool that only reads works all the same."""
+    """Return a fault that a call of a read-only tool survives."""
     return _fault(name, does, _of_calls(answer), **_READING)
 
 
 def _only_the_older_kind(peer: FaultHttp) -> None:
-    """A POST to its URL is refused, and a GET opens the stream of the older kind."""
+    """Refuse a POST to the URL, and open a stream of the older kind for a GET."""
     peer.faults["*"] = lambda handler, message: (
         handler.answer(405) if handler.path == "/mcp" else handler.answer_well(message)
     )
     peer.faults["GET"] = lambda handler, _: handler.open_stream()
 
 
-def _moved(handler: Any, message: Any) -> None:
-    """Everything is at another path of the same server."""
+def _redirect(handler: Any, message: Any) -> None:
+    """Redirect to another path of the same server."""
     if handler.path == "/moved":
         handler.answer_well(message)
     else:
@@ -117,28 +117,28 @@ def _moved(handler: Any, message: Any) -> None:
 
 
 def _echo_the_token(handler: Any, _message: Any) -> None:
-    """Say the secret again that came in a header."""
+    """Answer with the secret of a header."""
     handler.answer(403, handler.headers["authorization"].encode(), "text/plain")
 
 
 def _silent_once(peer: FaultHttp) -> None:
-    """The question for its era and the handshake are taken and not answered, once each."""
+    """Do not answer the probe for the era and the handshake, once each."""
     peer.faults |= {x: first(1, Hang()) for x in ("server/discover", "initialize")}
 
 
-def _riddle(handler: Any, message: dict[str, Any]) -> None:
-    """A result of a kind of its own."""
+def _unknown_type(handler: Any, message: dict[str, Any]) -> None:
+    """Answer with an unknown type of result."""
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"resultType": "riddle"}}
     handler.answer(200, json.dumps(answer).encode(), "application/json")
 
 
-def _dying(handler: Any, _message: dict[str, Any]) -> None:
-    """The whole server is gone from one moment to the next."""
+def _die(handler: Any, _message: dict[str, Any]) -> None:
+    """Stop the whole server at once."""
     handler.owner.stop()
 
 
-def _forgetting(peer: FaultHttp) -> None:
-    """Its sessions are forgotten before the call, as after a restart."""
+def _forget_sessions(peer: FaultHttp) -> None:
+    """Forget all sessions before the call, as after a restart."""
 
     def forget(handler: Any, message: dict[str, Any]) -> None:
         del peer.faults["tools/call"]
@@ -164,7 +164,7 @@ _STARTING = (
     *_in_both_eras("http_503_start", "is starting, and says to wait a second",
                    _of_all(first(1, refuse(503, retry_after="1")))),
     _not_starting("http_503_long", "says to wait an hour", refuse(503, retry_after="3600")),
-    _fault("http_redirect_same", "has moved to another path", _of_all(_moved)),
+    _fault("http_redirect_same", "has moved to another path", _of_all(_redirect)),
     _not_starting("http_redirect_cross", "sends requests on to another server",
                   refuse(307, location="http://elsewhere.invalid/")),
     Fault("http_sse_elsewhere", "of the older kind, wants messages sent to another server",
@@ -184,7 +184,7 @@ _STARTING = (
     *_in_both_eras("http_hang", "takes requests and never answers", _silent_once, **_SILENT),
 )  # fmt: skip
 
-_CALLED = (
+_CALLING = (
     *_in_both_eras("http_401_call", "does not take the token any more",
                    _of_calls(refuse(401, "expired")), **_BROKEN),
     _failing("http_429", "says to come later, again and again",
@@ -196,11 +196,13 @@ _CALLED = (
     _failing("http_502", "stands behind a gateway with trouble", refuse(502)),
     _working("http_502_read", "stands behind a gateway with trouble, for a tool that only reads",
              first(1, refuse(502))),
-    *_in_both_eras("http_session_expired", "has forgotten the session", _forgetting, call=Call()),
+    *_in_both_eras("http_session_expired", "has forgotten the session", _forget_sessions,
+                   call=Call()),
     _failing("http_html_call", "shows a page to sign in", refuse(200, "<html>", "text/html")),
     _failing("http_accepted", "accepts the call, and gives no answer", refuse(202)),
     _failing("http_batch", "answers with a list", refuse(200, "[]", "application/json")),
-    _failing("http_unknown_type", "answers with a result of a kind that nobody knows", _riddle),
+    _failing("http_unknown_type", "answers with a result of a kind that nobody knows",
+             _unknown_type),
     _failing("http_utf16", "answers in another encoding",
              lambda handler, _: handler.answer(200, "{}".encode("utf-16"), "application/json")),
     _failing("http_truncated", "breaks off in the middle of an answer", cut_short),
@@ -211,7 +213,7 @@ _CALLED = (
     _failing("http_drop_call", "closes the connection in place of an answer", drop),
     _working("http_reset_read", "resets the connection, for a tool that only reads",
              first(1, http_faults.reset)),
-    *_in_both_eras("http_die_in_call", "is killed during the call", _of_calls(_dying), **_BROKEN),
+    *_in_both_eras("http_die_in_call", "is killed during the call", _of_calls(_die), **_BROKEN),
     *_in_both_eras("http_resumed", "breaks a stream off three times, and can go on",
                    lambda peer: http_faults.Resumable(peer, 3), **_READING),
     _working("http_chunks", "sends its answer a byte at a time", http_faults.in_small_pieces),
@@ -229,4 +231,4 @@ _CALLED = (
              http_faults.packed(100, "deflate")),
 )  # fmt: skip
 
-BEHIND_A_URL: tuple[Fault, ...] = (*_STARTING, *_CALLED)
+BEHIND_A_URL: tuple[Fault, ...] = (*_STARTING, *_CALLING)

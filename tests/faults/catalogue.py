@@ -1,4 +1,4 @@
-"""All faults, in groups whose members are run together: they must not disturb each other anyway."""
+"""All faults, in groups whose members run together, because they must not disturb each other."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ FAULTS = [fault.name for faults in GROUPS.values() for fault in faults]
 
 
 def group_of(name: str) -> str:
-    """The group that a fault belongs to."""
+    """Return the group of a fault."""
     return next(x for x, faults in GROUPS.items() if any(name == y.name for y in faults))

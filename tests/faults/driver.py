@@ -1,7 +1,7 @@
 """Runs faults over the public `Bridge`, several at once in one bridge, beside a healthy server.
 
-Records what came of each step and how long it took, whether the bridge's event loop stood still,
-and what was left behind.
+It records the outcome and duration of each step, stalls of the bridge's event loop, and everything
+that stays behind.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _MARK = "FAULT_RUN"
 # process has its own, the SDK tries for 5 s to tell the server, and the machine may be busy.
 _SLACK_SECONDS = 10.0
 _PAUSE_SECONDS = 0.05  # between two calls of the healthy server
-_GONE_SECONDS = 10.0  # from the end of a server to the end of its last process
+_EXIT_SECONDS = 10.0  # from the end of a server to the end of its last process
 
 
 @dataclass(frozen=True)
 class Step:
-    """What came of one step."""
+    """Outcome of one step."""
 
     name: str
     seconds: float
@@ -50,29 +50,29 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of one fault, step by step. `left` are processes that outlived the close."""
+    """Outcome of one fault, step by step. `survivors` are processes that outlived the close."""
 
     fault: Fault
     steps: dict[str, Step]
     status_notes: tuple[str, ...] = ()
-    left: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of several faults at once, and what the rest of the process felt of it."""
+    """Outcome of several faults at once, and their effects on the rest of the process."""
 
     reports: dict[str, Report]
     healthy_calls: int
     healthy_errors: tuple[str, ...]
     longest_stall_seconds: float
     longest_hold_seconds: float
-    left_behind: tuple[str, ...]
+    leftovers: tuple[str, ...]
 
 
 def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
     """Connect, call, call again and close each of them, all at the same time."""
-    import mcp  # noqa: F401  # as after the first server of a process: what follows is its own time
+    import mcp  # noqa: F401  # so that no step includes the time of this import
 
     gc.collect()
     before = take_census()
@@ -94,12 +94,12 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
         healthy_errors=tuple(healthy.errors),
         longest_stall_seconds=stalls.longest_step_seconds,
         longest_hold_seconds=stalls.longest_hold_seconds,
-        left_behind=_left_since(before),
+        leftovers=_leftovers(before),
     )
 
 
 class _FaultRun:
-    """One fault in its turn. Every exception of a step is kept, ours or not."""
+    """Run of one fault. Every exception of a step is recorded, ours or not."""
 
     def __init__(self, bridge: Bridge, fault: Fault, folder: Path, steps: Executor) -> None:
         self._bridge = bridge
@@ -110,22 +110,22 @@ class _FaultRun:
 
     def report(self) -> Report:
         fault = self._fault
-        self._take("connect", fault.connect_seconds, self._connect)
+        self._run_step("connect", fault.connect_seconds, self._connect)
         before = self._session()
         if fault.call is not None:
             self._call("call", fault.call)
         if fault.dies_after_call:
-            what = f"the end of {fault.name} is noticed"
-            wait_until(lambda: self._session() != before, what, LONG_SECONDS)
+            condition = f"the end of {fault.name} is noticed"
+            wait_until(lambda: self._session() != before, condition, LONG_SECONDS)
         if fault.mend is not None:
             fault.mend(self._folder)
-            self._let_an_attempt_end()
+            self._wait_for_attempt()
         self._call("again", fault.again)
         if fault.last is not None:
             self._call("last", fault.last)
         notes = status_of(self._bridge, fault.name).notes
-        self._take("close", 8.0, lambda: self._bridge.disconnect(fault.name))
-        return Report(fault, self._steps, notes, _outliving(fault.name))
+        self._run_step("close", 8.0, lambda: self._bridge.disconnect(fault.name))
+        return Report(fault, self._steps, notes, _survivors(fault.name))
 
     def _connect(self) -> None:
         self._bridge.connect(self._fault.name, wait=True)
@@ -134,12 +134,12 @@ class _FaultRun:
             raise SourceFailed(status.name, status.error, status.next_step, status.stderr_tail)
 
     def _session(self) -> tuple[object, ...]:
-        """Another one, or none, is different: no two took the same time to connect."""
+        """Return a value that differs for each session: no two take the same time to connect."""
         status = status_of(self._bridge, self._fault.name)
         return status.state, status.connect_seconds
 
-    def _let_an_attempt_end(self) -> None:
-        """One that began before it was mended fails as it would have; the next one counts."""
+    def _wait_for_attempt(self) -> None:
+        """Wait for an attempt that began before the repair; the next one counts."""
 
         def has_ended() -> bool:
             return status_of(self._bridge, self._fault.name).state != "connecting"
@@ -147,18 +147,18 @@ class _FaultRun:
         wait_until(has_ended, f"{self._fault.name} is no longer connecting", LONG_SECONDS)
 
     def _call(self, name: str, call: Call) -> None:
-        def make() -> Any:
+        def call_tool() -> Any:
             return self._bridge.call_tool(
                 self._fault.name, call.tool, call.arguments, timeout_seconds=call.seconds
             )
 
-        self._take(name, call.seconds, make)
+        self._run_step(name, call.seconds, call_tool)
 
-    def _take(self, name: str, limit: float, do: Callable[[], Any]) -> None:
+    def _run_step(self, name: str, limit: float, do: Callable[[], Any]) -> None:
         started = time.monotonic()
         step = self._threads.submit(do)
         is_in_time = bool(wait([step], limit + _SLACK_SECONDS).done)
-        error = step.exception()  # every one: what leaks is what we look for
+        error = step.exception()  # of any type: we look for types that leak
         seconds = time.monotonic() - started
         result = None if error else step.result()
         text, notes = (result.text, result.notes) if hasattr(result, "text") else ("", ())
@@ -168,7 +168,7 @@ class _FaultRun:
 
 @dataclass
 class _Healthy:
-    """Somebody who goes on calling a healthy server all the time."""
+    """Caller that calls a healthy server all the time."""
 
     calls: int = 0
     errors: list[str] = field(default_factory=list[str])
@@ -178,7 +178,7 @@ class _Healthy:
             self.calls += 1
             try:
                 text = bridge.call_tool(HEALTHY, "echo", {"text": "well"}, timeout_seconds=20).text
-            except Exception as error:  # noqa: BLE001 - any at all is too many
+            except Exception as error:  # noqa: BLE001 - any error is one too many
                 self.errors.append(repr(error))
                 return
             if text != "well":
@@ -200,11 +200,13 @@ def _calling(bridge: Bridge) -> Iterator[_Healthy]:
 def _entry_of(fault: Fault, folder: Path, servers: ExitStack) -> Entry:
     own = folder / fault.name
     own.mkdir()
-    made = servers.enter_context(fault.server(own)) if callable(fault.server) else fault.server
-    if "url" in made:
-        return made
-    # All that a process starts inherits it, so everything left can be identified.
-    return {**made, "env": {**made.get("env", {}), _MARK: _mark(fault.name)}, "cwd": str(own)}
+    server = fault.server
+    settings = servers.enter_context(server(own)) if callable(server) else server
+    if "url" in settings:
+        return settings
+    # All descendants of a process inherit it, so that survivors can be identified.
+    env = {**settings.get("env", {}), _MARK: _mark(fault.name)}
+    return {**settings, "env": env, "cwd": str(own)}
 
 
 _RUN = uuid.uuid4().hex
@@ -214,15 +216,15 @@ def _mark(name: str) -> str:
     return f"{_RUN}-{name}"
 
 
-def _outliving(name: str) -> tuple[int, ...]:
-    """The processes of this fault that still run, after a moment to end."""
-    deadline = time.monotonic() + _GONE_SECONDS
-    while (left := _marked(name)) and time.monotonic() < deadline:
+def _survivors(name: str) -> tuple[int, ...]:
+    """Return the processes of this fault that still run after a moment."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while (pids := _processes_of(name)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return left
+    return pids
 
 
-def _marked(name: str) -> tuple[int, ...]:
+def _processes_of(name: str) -> tuple[int, ...]:
     mark, pids = f"{_MARK}={_mark(name)}\0".encode(), list[int]()
     numbers = os.listdir("/proc") if os.path.isdir("/proc") else ()
     for number in filter(str.isdecimal, numbers):
@@ -235,10 +237,12 @@ def _marked(name: str) -> tuple[int, ...]:
     return tuple(pids)
 
 
-def _left_since(before: Census) -> tuple[str, ...]:
-    """What is there that was not there before, after a moment to go."""
+def _leftovers(before: Census) -> tuple[str, ...]:
+    """Return everything that was not there before and does not go away within the limit."""
     gc.collect()
-    # Worker threads of the event loop and its sockets go a moment after the bridge.
+    # The event loop's threads and sockets end a moment after the bridge.
     with suppress(AssertionError):
-        wait_until(lambda: not take_census().more_than(before), "all is given back", _GONE_SECONDS)
+        wait_until(
+            lambda: not take_census().more_than(before), "everything is released", _EXIT_SECONDS
+        )
     return tuple(take_census().more_than(before))

@@ -1,7 +1,7 @@
-"""A fault as a value: what a server does, and which steps are made with it.
+"""A fault as a value: the behaviour of a server, and the steps of its run.
 
-The catalogue is made of these (`catalogue.py`); `driver.py` makes the steps. What comes of each is
-recorded in tests/oracle/tables/faults.json.
+`catalogue.py` has all faults, and `driver.py` runs the steps. Their outcomes are recorded in
+tests/oracle/tables/faults.json.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from xai_mcp_agent.settings.entry import START_TIMEOUT_SECONDS
 
 Entry: TypeAlias = dict[str, Any]
 Server: TypeAlias = Entry | Callable[[Path], AbstractContextManager[Entry]]
-"""What the settings hold for it; or what starts it, given a folder of its own, and gives that."""
+"""A server's settings, or a function that starts it in its own folder and yields its settings."""
 
 LONG_SECONDS = 120.0
-"""What has to work gets this long: it bounds a hang, however busy the machine is."""
+"""Limit of a step that must succeed: it bounds a hang, however busy the machine is."""
 LATE_SECONDS = 0.5
-"""The limit of a call that is not answered."""
+"""Limit of a call that is not answered."""
 SILENT_SECONDS = 5.0
-"""The limit of a start that never ends, and so of the healthy one after it."""
+"""Limit of a start that never ends, and so of the healthy one after it."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong at a server.
+    """One fault of a server.
 
     Steps: `connect` (start it and list its tools), `call`, `again` (the next call), close. Without
-    `call` the fault shows while connecting; `last` is one more call, where `again` fails. `mend`
-    is run before `again`: from then on the server can serve. One that `dies_after_call` is called
-    `again` once that was noticed.
+    `call` the fault shows while connecting; `last` is one more call, if `again` fails. `mend` is
+    called before `again` and repairs the server. If the server `dies_after_call`, `again` follows
+    once its end was noticed.
     """
 
     name: str
@@ -58,5 +58,5 @@ class Fault:
 
 
 def speaking(**options: Any) -> Entry:
-    """The fault server; it writes this first, and errors about it must quote it."""
+    """Return a fault server that first writes to stderr; errors about it must quote that."""
     return entry(**{"stderr": "the server says this on stderr\n", **options})

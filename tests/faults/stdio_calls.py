@@ -1,4 +1,4 @@
-"""What goes wrong with a call and between calls; floods, and requests the other way."""
+"""Faults of calls and between calls, floods, and requests of the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _answer(text: str = "fine", request: str = "ID", **more: Any) -> str:
 
 
 def _in_call(name: str, does: str, call: Call, **more: Any) -> Fault:
-    """The usual server, whose fault shows in this call."""
+    """Return a fault of the usual server that shows in this call."""
     return Fault(name, does, speaking(), call=call, **more)
 
 
@@ -40,8 +40,8 @@ def _late(tool: str = "echo", **arguments: Any) -> Call:
     return Call(tool, arguments, LATE_SECONDS)
 
 
-def _promising(schema: dict[str, Any]) -> Entry:
-    """A server whose tool `result` promises results of this schema."""
+def _declaring(schema: dict[str, Any]) -> Entry:
+    """Return a server whose tool `result` declares this output schema."""
     tool = {"name": "result", "inputSchema": {"type": "object"}, "outputSchema": schema}
     echo = {"name": "echo", "inputSchema": {"type": "object"}}
     return speaking(tools=[tool, echo])
@@ -134,11 +134,11 @@ CALLS = (
     _in_call("text_as_content", "the content of its result is a text", _result(content="fine")),
     _in_call("odd_flags", "says isError with a word, and its structured content is a list",
              _result(content=_text(), isError="yes", structuredContent=[1, 2], _meta="x")),
-    Fault("output_violates", "its result breaks the schema it promised", _promising(_NUMBER),
+    Fault("output_violates", "its result breaks the schema it promised", _declaring(_NUMBER),
           call=_result(content=[], structuredContent={"x": "one"})),
-    Fault("output_missing", "its result lacks what the schema promised", _promising(_NUMBER),
+    Fault("output_missing", "its result lacks what the schema promised", _declaring(_NUMBER),
           call=_result(content=_text())),
-    Fault("odd_output_schema", "the schema it promised is no schema", _promising({"type": 7}),
+    Fault("odd_output_schema", "the schema it promised is no schema", _declaring({"type": 7}),
           call=_result(content=[], structuredContent={"x": 1})),
 )  # fmt: skip
 

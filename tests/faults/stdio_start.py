@@ -1,4 +1,4 @@
-"""What goes wrong before a started server is ready, and when it is to end."""
+"""Faults before a server is ready, and faults at its end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MENDED = "mended"
 
 
 def _mend(folder: Path) -> None:
-    """What a person does about it."""
+    """Repair the server as a person would."""
     (folder / _MENDED).touch()
 
 
 @contextmanager
 def _not_installed(folder: Path) -> Generator[Entry]:
-    """A command that does not exist until `_install`."""
+    """Yield a command that does not exist until `_install`."""
     yield {"command": str(folder / "server")}
 
 
@@ -44,24 +44,24 @@ _INITIALIZED = {
 
 
 def _without(name: str) -> Entry:
-    """Its answer to initialize lacks this."""
+    """Return a server whose response to `initialize` lacks a field."""
     result = {x: y for x, y in _INITIALIZED.items() if x != name}
     return speaking(on={"initialize": [["reply", result]]})
 
 
 def _failing(name: str, does: str, *steps: list[Any], **options: Any) -> Fault:
-    """It does not start until it is mended; `steps` are its handshake."""
+    """Return a fault that prevents the start until it is repaired; `steps` are its handshake."""
     options |= {"on": {"initialize": list(steps)}} if steps else {}
     return Fault(name, does, speaking(until=_MENDED, **options), call=None, mend=_mend)
 
 
 def _saying(name: str, does: str, *first: list[Any]) -> Fault:
-    """It says this before it answers the handshake."""
+    """Return a fault with these steps before the response to the handshake."""
     return Fault(name, does, speaking(on={"initialize": [*first, ["usual"]]}))
 
 
 def _silent_once(name: str, does: str, **options: Any) -> Fault:
-    """Silent when it is started first, healthy from then on: nothing has to happen in between."""
+    """Return a fault of the first start only: the server is silent, and healthy from then on."""
     healthy = {"hang": False, "on": {}}
     server = speaking(**options, then=healthy, journal="starts", startTimeout=SILENT_SECONDS)
     return Fault(name, does, server, call=None, connect_seconds=SILENT_SECONDS)

@@ -1,4 +1,4 @@
-"""Each fault costs only itself: no wait beyond its limits, our errors only, nothing left behind."""
+"""Each fault stays isolated: no wait beyond its limits, only our errors, nothing left behind."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.timeout(300)
 
 @cache
 def run_of(group: str) -> Run:
-    """The faults of a group are run together, once."""
+    """Run the faults of a group together, once."""
     with TemporaryDirectory() as folder:
         return run_faults(GROUPS[group], Path(folder))
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_step_ends_as_recorded_within_its_limit_and_no_process_is_left(name: str):
-    """Children of children neither. If a difference is meant, record it:
+def test_each_step_ends_as_recorded_within_its_limit_and_no_process_survives(name: str):
+    """Descendants do not survive either. Record an intended difference with
     `python -m tests.oracle --only faults`.
     """
     report = run_of(group_of(name)).reports[name]
@@ -40,13 +40,13 @@ def test_each_step_ends_as_recorded_within_its_limit_and_no_process_is_left(name
     assert not different, f"\n{different}"
     assert report.steps["close"].error is None
     assert [x for x in report.steps.values() if not x.is_in_time] == []
-    assert report.left == ()
+    assert report.survivors == ()
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_others_notice_nothing_and_files_and_threads_are_given_back(group: str):
+def test_other_calls_are_not_disturbed_and_files_and_threads_are_released(group: str):
     run = run_of(group)
-    assert run.left_behind == ()
+    assert run.leftovers == ()
     assert run.healthy_errors == ()
     assert run.healthy_calls > 0
     assert run.longest_stall_seconds < _MAX_STALL_SECONDS

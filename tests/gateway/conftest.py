@@ -1,4 +1,4 @@
-"""What the gateway's tests share: a working folder, and calls of a client of another program."""
+"""Fixtures of the gateway's tests: a working folder, and clients of another program."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def write_letter(to: str, text: str) -> str:
 
 
 class Approving(Answering):
-    """A person who gives this answer when a call waits for approval."""
+    """A person who gives the same answer to each approval request."""
 
     def __init__(self, answer: ApprovalScope) -> None:
         super().__init__("Ada")
         self._answer: ApprovalScope = answer
-        self.approved: list[str] = []
+        self.approved_tools: list[str] = []
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """The answer."""
-        self.approved.append(request.tool)
+        """Return the answer."""
+        self.approved_tools.append(request.tool)
         return ApprovalAnswer(self._answer)
 
 
 class FarClient:
-    """The client of another program at an endpoint; `host` answers what it is asked."""
+    """A client of another program at an endpoint; `host` answers its questions."""
 
     def __init__(self, bridge: Bridge, options: Options, host: Host | None = None) -> None:
         self._bridge = bridge
@@ -85,7 +85,7 @@ class FarClient:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have the functions of a library."""
-    # Workflows are read and run by a warm Python: what is tested is what they do.
+    # A warm Python reads and runs workflows, because it starts faster.
     monkeypatch.setattr(process, "_PYTHON", (warm_python(), *process._PYTHON[1:]))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "library.py").write_text(_LIBRARY, encoding="utf-8")
@@ -108,7 +108,7 @@ def write_settings(folder: Path, **sections: Any) -> None:
 
 @pytest.fixture
 def connect(folder: Path) -> Iterator[Callable[..., FarClient]]:
-    """Makes a client of an endpoint over the settings of the working folder."""
+    """Function that returns a client of an endpoint over the settings of the working folder."""
     with ExitStack() as stack:
 
         def connect(host: Host | None = None, **options: Any) -> FarClient:

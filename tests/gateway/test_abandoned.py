@@ -1,4 +1,4 @@
-"""Clients over HTTP that say no goodbye, as 99 of 100 do, cost nothing after a while."""
+"""Clients over HTTP that never end their session, as 99 of 100 do, are forgotten after a while."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _INITIALIZE = {
 
 
 @pytest.mark.anyio
-async def test_abandoned_sessions_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their tasks, and what was known of their clients."""
+async def test_abandoned_sessions_end_and_free_their_tasks_and_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(server, "_SESSION_SECONDS", _IDLE_SECONDS)
 
     async def serve(operations: Operations) -> None:
@@ -41,7 +42,7 @@ async def test_abandoned_sessions_are_given_back(monkeypatch: pytest.MonkeyPatch
             async with httpx2.AsyncClient(
                 transport=transport, base_url="http://127.0.0.1", headers=_HEADERS, timeout=60
             ) as http:
-                await _begin_session(http)  # what the first one needs stays
+                await _begin_session(http)  # the objects that the first one needs stay
                 before = len(asyncio.all_tasks())
                 for _ in range(_SESSIONS):
                     await _begin_session(http)

@@ -1,4 +1,4 @@
-"""The tools with which an assistant draws workflows for a person."""
+"""The tools for an assistant that draws workflows for a person."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS: list[dict[str, Any]] = [
 
 
 class Author:
-    """An assistant that may draw workflows in a folder, and the person whom it asks."""
+    """An assistant that may draw workflows in a folder, and the person who approves."""
 
     def __init__(self, folder: Path, connect: Connect, answer: ApprovalScope = "once") -> None:
         self.person = Approving(answer)
@@ -57,46 +57,48 @@ def author(lab: Path, connect: Connect) -> Author:
     return Author(lab, connect)
 
 
-def test_a_canvas_of_three_calls_is_made_checked_run_and_compiled(
+def test_a_workflow_of_three_calls_is_drawn_checked_run_and_compiled(
     lab: Path, author: Author
 ) -> None:
-    made = author("make_workflow", "drawn/loan.xircuits", calls=CALLS)
-    assert not made.is_error, made.text
-    checked = author("check_workflow", "drawn/loan.xircuits")
-    right = {"file": "drawn/loan.xircuits", "compiles": True, "is_right": True}
-    assert (checked.structured, made.structured) == (right, right), checked.text
-    ran = author("run_workflow", str(lab / "drawn/loan.xircuits"))
-    assert ran.text == "Dear Grace, your loan is b1 to Grace."
-    assert author.person.approved == ["make_workflow", "run_workflow"]
-    assert set(author.person.approved) < set(author.client.list_tools())
+    drawing = author("make_workflow", "drawn/loan.xircuits", calls=CALLS)
+    assert not drawing.is_error, drawing.text
+    check = author("check_workflow", "drawn/loan.xircuits")
+    report = {"file": "drawn/loan.xircuits", "compiles": True, "is_right": True}
+    assert (check.structured, drawing.structured) == (report, report), check.text
+    result = author("run_workflow", str(lab / "drawn/loan.xircuits"))
+    assert result.text == "Dear Grace, your loan is b1 to Grace."
+    assert author.person.approved_tools == ["make_workflow", "run_workflow"]
+    assert set(author.person.approved_tools) < set(author.client.list_tools())
     assert "MCPToolStep" in compile_workflow(lab / "drawn/loan.xircuits").read_text("utf-8")
 
 
-def test_a_canvas_is_made_from_a_goal_with_what_is_missing(lab: Path, author: Author) -> None:
-    made = author("make_workflow", "loan.xircuits", goal="Lend a book.")
-    assert "2. library/lend" in made.text
-    assert "Set subject of library/find_books in the lab." in made.text
-    assert made.structured["is_right"] is False
+def test_a_workflow_is_drawn_from_a_goal_with_a_list_of_missing_inputs(
+    lab: Path, author: Author
+) -> None:
+    drawing = author("make_workflow", "loan.xircuits", goal="Lend a book.")
+    assert "2. library/lend" in drawing.text
+    assert "Set subject of library/find_books in the lab." in drawing.text
+    assert drawing.structured["is_right"] is False
     assert (lab / "loan.xircuits").is_file()
 
 
-def test_a_workflow_is_written_only_if_approved_and_replaced_only_on_request(
+def test_a_workflow_is_written_after_approval_and_replaced_only_on_request(
     lab: Path, author: Author, connect: Connect
 ) -> None:
     file = lab / "loan.xircuits"
     with pytest.raises(XaiMcpError, match="a person was asked first, and it was not approved"):
         Author(lab, connect, "no")("make_workflow", file.name, calls=CALLS)
     assert not file.exists()
-    made = [
+    results = [
         author("make_workflow", file.name, calls=calls, **more)
         for calls, more in ((CALLS, {}), (CALLS[:1], {}), (CALLS[:1], {"overwrite": True}))
     ]
-    assert [x.is_error for x in made] == [False, True, False]
-    assert "'loan.xircuits' is there already." in made[1].text
+    assert [x.is_error for x in results] == [False, True, False]
+    assert "'loan.xircuits' is there already." in results[1].text
     assert "lend" not in file.read_text("utf-8")
 
 
-def test_no_other_file_is_written(
+def test_files_outside_the_folder_and_files_in_use_are_not_written(
     lab: Path, tmp_path_factory: pytest.TempPathFactory, connect: Connect
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -105,7 +107,7 @@ def test_no_other_file_is_written(
     (lab / "linked.xircuits").symlink_to(elsewhere / "mine.xircuits")
     write_settings(lab, workflows={"served": {"file": "served.xircuits"}})
     author = Author(lab, connect)
-    for file, says in (
+    for file, message in (
         ("../out.xircuits", "may lead out of the workspace"),
         ("/tmp/out.xircuits", "/tmp/out.xircuits is not below the working folder"),
         ("link/out.xircuits", "a link"),
@@ -114,9 +116,9 @@ def test_no_other_file_is_written(
         ("served.xircuits", "is started by the settings"),
         ("two words.xircuits", "cannot be a Python class"),
     ):
-        made = author("make_workflow", file, calls=CALLS, overwrite=True)
-        assert made.is_error
-        assert says in made.text, file
+        result = author("make_workflow", file, calls=CALLS, overwrite=True)
+        assert result.is_error
+        assert message in result.text, file
         for tool in ("check_workflow", "run_workflow"):
             assert author(tool, file).is_error, file
     assert [x.name for x in elsewhere.iterdir()] == ["mine.xircuits"]
@@ -125,29 +127,29 @@ def test_no_other_file_is_written(
 
 def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(author: Author) -> None:
     lend = "library/lend"
-    for call, says in (
+    for call, message in (
         ({"tool": "library/len"}, "There is no tool 'library/len'. Did you mean 'library_lend'"),
         ({"tool": lend, "from": {"book_id": "the id"}}, "`from` of 'book_id': Line 1: "),
         ({"tool": lend, "from": {"book_id": "results[0]"}}, "does not come before it"),
     ):
-        refused = author("make_workflow", "loan.xircuits", calls=[call])
-        assert refused.is_error
-        assert says in refused.text
-    made = author("make_workflow", "loan.xircuits", calls=[{"tool": lend}])
-    assert "Call 1, library/lend: " in made.text
-    assert "book_id" in made.text
-    assert made.structured["is_right"] is False
+        result = author("make_workflow", "loan.xircuits", calls=[call])
+        assert result.is_error
+        assert message in result.text
+    drawing = author("make_workflow", "loan.xircuits", calls=[{"tool": lend}])
+    assert "Call 1, library/lend: " in drawing.text
+    assert "book_id" in drawing.text
+    assert drawing.structured["is_right"] is False
 
 
-def _without_flow(document: Any) -> None:
+def _remove_flow(document: Any) -> None:
     document["layers"][0]["models"].clear()
 
 
-def _renamed(document: Any) -> None:
+def _rename_component(document: Any) -> None:
     _node(document, "MCPToolStep")["name"] = "MCPToolStepp"
 
 
-def _with_code(document: Any) -> None:
+def _add_code(document: Any) -> None:
     node = _node(document, "Literal String")
     node["extras"]["type"] = "int"
     node["ports"][0]["label"] = "open('ran', 'w')"
@@ -157,22 +159,22 @@ def _node(document: Any, name: str) -> Any:
     return next(x for x in document["layers"][1]["models"].values() if x["name"] == name)
 
 
-def test_a_check_says_what_is_wrong_and_runs_nothing(lab: Path, author: Author) -> None:
+def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author) -> None:
     file = lab / "loan.xircuits"
     author("make_workflow", file.name, calls=CALLS[:1])
-    right = file.read_text("utf-8")
-    for spoil, says in (
-        (_without_flow, "Finish is not reached from Start"),
-        (_renamed, "MCPToolStepp: no such component in xai_components/"),
-        (_with_code, "is Python that runs when the workflow is compiled"),
+    original = file.read_text("utf-8")
+    for spoil, message in (
+        (_remove_flow, "Finish is not reached from Start"),
+        (_rename_component, "MCPToolStepp: no such component in xai_components/"),
+        (_add_code, "is Python that runs when the workflow is compiled"),
         (lambda x: x.pop("layers"), "loan.xircuits is no workflow of Xircuits"),
     ):
-        document = json.loads(right)
+        document = json.loads(original)
         spoil(document)
         file.write_text(json.dumps(document), encoding="utf-8")
-        checked = author("check_workflow", file.name)
-        assert says in checked.text
-        assert checked.is_error or checked.structured["is_right"] is False
+        check = author("check_workflow", file.name)
+        assert message in check.text
+        assert check.is_error or check.structured["is_right"] is False
     assert not (lab / "ran").exists()
 
 

@@ -28,8 +28,8 @@ FAULTS = [*{ROWS[x.name].get("error"): x for x in reversed(CALLS) if x.name in R
 @pytest.mark.anyio
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-async def test_a_call_that_fails_says_why_and_the_others_go_on(era: str, tmp_path: Path) -> None:
-    """All at the same time, each to a server of its own."""
+async def test_a_failed_call_is_explained_and_other_calls_go_on(era: str, tmp_path: Path) -> None:
+    """All run at the same time, each with its own server."""
     answers: dict[str, str] = {}
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -53,7 +53,7 @@ async def test_a_call_that_fails_says_why_and_the_others_go_on(era: str, tmp_pat
 
 
 async def _answer(client: Client, tool: str, arguments: dict[str, Any]) -> str:
-    """The text of a result, or of an error of the protocol."""
+    """Return the text of a result or of a protocol error."""
     try:
         return text_of(await client.call_tool(tool, arguments))
     except MCPError as error:
@@ -61,7 +61,7 @@ async def _answer(client: Client, tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _entry(fault: Fault, folder: Path) -> dict[str, Any]:
-    """Its server in a folder of its own; the settings limit the call, where a client does not."""
+    """Return the fault's server in its own folder; its settings limit the call."""
     assert isinstance(fault.server, dict)
     assert fault.call is not None
     own = folder / fault.name

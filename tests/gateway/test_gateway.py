@@ -1,4 +1,4 @@
-"""The gateway as its clients see it: the SDK's client in both eras, in front of real servers."""
+"""The gateway with the SDK's client in both eras, in front of real servers."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def program(name: str, *arguments: str) -> dict[str, Any]:
-    """What a settings file holds for one of our test servers."""
+    """Return the settings of one of our test servers."""
     return {"command": warm_python(), "args": [str(SUPPORT / name), *arguments]}
 
 
-async def test_what_a_server_offers_comes_through() -> None:
-    """A client reads what the server says, under a name that every client accepts."""
+async def test_tools_resources_and_prompts_of_a_server_reach_the_client() -> None:
+    """Their names are accepted by every client."""
 
     async def play(connect: Connect, _: Operations) -> None:
         async with connect() as client:
             assert "Use add for sums." in client.instructions
             tools = {x.name: x for x in (await client.list_tools()).tools}
             assert tools["gallery_add"].input_schema["required"] == ["a", "b"]
-            added = await client.call_tool("gallery_add", {"a": 1, "b": 2})
-            assert (text_of(added), added.structured_content) == ("3", {"result": 3})
+            total = await client.call_tool("gallery_add", {"a": 1, "b": 2})
+            assert (text_of(total), total.structured_content) == ("3", {"result": 3})
             parts = (await client.call_tool("gallery_parts")).content
             kinds = ["text", "image", "audio", "resource_link", "resource", "resource"]
             assert [x.type for x in parts] == kinds
             assert parts[1].data == PNG
             steps: list[float] = []
 
-            async def progress(done: float, _total: float | None, _message: str | None) -> None:
-                steps.append(done)
+            async def report(progress: float, _total: float | None, _message: str | None) -> None:
+                steps.append(progress)
 
-            await client.call_tool("gallery_steps", {"count": 3}, progress_callback=progress)
+            await client.call_tool("gallery_steps", {"count": 3}, progress_callback=report)
             assert steps == [1, 2, 3]
 
             # Wrong arguments are a result, which the model reads; a wrong name is an error.
@@ -78,8 +78,8 @@ async def test_what_a_server_offers_comes_through() -> None:
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
-async def test_two_servers_with_the_same_names_keep_apart() -> None:
-    """Unprefixed names stand where only one server has them; a URI is of the first server."""
+async def test_two_servers_with_the_same_names_stay_distinct() -> None:
+    """A name has no prefix if only one server has it; a URI belongs to the first server."""
 
     async def play(connect: Connect, _: Operations) -> None:
         async with connect() as client:
@@ -99,15 +99,15 @@ async def test_two_servers_with_the_same_names_keep_apart() -> None:
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
-async def test_a_server_that_hangs_keeps_no_list_waiting() -> None:
-    """The others are listed at once, and its own tools come with a notice when it is there."""
+async def test_a_hanging_server_does_not_delay_listings() -> None:
+    """The others are listed at once; its own tools are announced when it is ready."""
 
     async def play(connect: Connect, _: Operations) -> None:
         async with connect() as client:
             started = anyio.current_time()
             names = [x.name for x in (await client.list_tools()).tools]
             assert "gallery_add" in names
-            assert anyio.current_time() - started < 2  # 0.4 on a machine of its own
+            assert anyio.current_time() - started < 2  # 0.4 on an idle machine
 
     servers = {"gallery": gallery_entry(), "deaf": entry(hang=True, startTimeout=60)}
     await with_gateway({"mcpServers": servers}, play)
@@ -115,16 +115,16 @@ async def test_a_server_that_hangs_keeps_no_list_waiting() -> None:
 
 @both_eras
 async def test_a_new_tool_reaches_the_client_and_a_cancellation_the_server(era: str) -> None:
-    """Clients of the handshake era get a notification, later ones one on the stream they opened."""
+    """Clients of the handshake era get a notification, later ones get it on their stream."""
 
     async def play(connect: Connect, _: Operations) -> None:
         changed = anyio.Event()
 
-        async def hear(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             if isinstance(message, types.ToolListChangedNotification):
                 changed.set()
 
-        async with connect(mode=era, message_handler=hear) as client:
+        async with connect(mode=era, message_handler=on_message) as client:
             before = {x.name for x in (await client.list_tools()).tools}
             listening = client.listen(tools_list_changed=True)
             async with nullcontext() if era == "legacy" else listening:
@@ -152,10 +152,10 @@ async def _until_labelled(client: Client, tool: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 @both_eras
-async def test_what_a_server_asks_and_logs_during_a_call_reaches_its_client(era: str) -> None:
-    """A question in the middle of the call, or as a result that needs input, whatever the server
-    speaks. Log lines on 2026-07-28 from the level on that the request names, before that from
-    `logLevel` on.
+async def test_questions_and_log_messages_during_a_call_reach_its_client(era: str) -> None:
+    """A question comes during the call, or as a result that needs input, whatever the server's era.
+
+    The lowest level of log messages is in the request on 2026-07-28, and `logLevel` before.
     """
     questions: list[str] = []
     lines: list[str] = []
@@ -185,8 +185,10 @@ async def test_what_a_server_asks_and_logs_during_a_call_reaches_its_client(era:
 
 
 @both_eras
-async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_path: Path) -> None:
-    """The client shows the question; without a yes, and without such a client, nothing is sent."""
+async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
+    era: str, tmp_path: Path
+) -> None:
+    """Without a yes, or if the client cannot ask, the call is not sent."""
     journal = tmp_path / "journal"
 
     async def play(connect: Connect, operations: Operations) -> None:
@@ -197,15 +199,15 @@ async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_pa
             return types.ElicitResult(action="accept", content={"decision": next(decisions)})
 
         async with connect(mode=era, elicitation_callback=decide) as client:
-            refused = await client.call_tool("shredder_shred", {"paper": "a letter"})
-            assert refused.is_error
-            assert "not approved" in text_of(refused)
-            done = await client.call_tool("shredder_shred", {"paper": "a bill"})
-            assert text_of(done) == "shredded a bill"
+            refusal = await client.call_tool("shredder_shred", {"paper": "a letter"})
+            assert refusal.is_error
+            assert "not approved" in text_of(refusal)
+            result = await client.call_tool("shredder_shred", {"paper": "a bill"})
+            assert text_of(result) == "shredded a bill"
         async with connect(mode=era) as silent:
-            refused = await silent.call_tool("shredder_shred", {"paper": "a will"})
-            assert refused.is_error
-            assert "nobody could be asked" in text_of(refused)
+            refusal = await silent.call_tool("shredder_shred", {"paper": "a will"})
+            assert refusal.is_error
+            assert "nobody could be asked" in text_of(refusal)
         assert journal.read_text().split("\n")[:-1] == ["shredded a bill"]
         await operations.engine.flush()
         history = await operations.history(tool="shred")
@@ -216,7 +218,7 @@ async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_pa
 
 
 @both_eras
-async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: str) -> None:
+async def test_each_client_can_have_its_own_process_until_it_disconnects(era: str) -> None:
     """`"session": "client"`, for servers that keep state."""
 
     async def play(connect: Connect, operations: Operations) -> None:

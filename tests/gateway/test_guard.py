@@ -1,4 +1,4 @@
-"""Who may reach our HTTP endpoints, and what a browser is told of them."""
+"""Access to our HTTP endpoints, and their headers for browsers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize(("status", "path", "headers"), REQUESTS.values(), ids=REQUESTS)
-def test_who_may_reach_it(status: int, path: str, headers: dict[str, str]) -> None:
+def test_a_request_is_accepted_or_refused_with_its_status(
+    status: int, path: str, headers: dict[str, str]
+) -> None:
     answer = client().get(path, headers=headers)
     assert answer.status_code == status
     assert ("WWW-Authenticate" in answer.headers) == (status == 401)
@@ -72,9 +74,9 @@ def test_who_may_reach_it(status: int, path: str, headers: dict[str, str]) -> No
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("has_begun", [True, False])
-async def test_requests_under_way_end_with_the_server(has_begun: bool) -> None:
-    """uvicorn cancels them, and logs a traceback of what does not end by itself."""
-    sent: list[Any] = []
+async def test_open_requests_end_with_the_server(has_begun: bool) -> None:
+    """uvicorn cancels them, and logs a traceback for each one that does not end by itself."""
+    messages: list[Any] = []
 
     async def endless(_: Any, receive: Any, send: Any) -> None:
         if has_begun:
@@ -82,17 +84,17 @@ async def test_requests_under_way_end_with_the_server(has_begun: bool) -> None:
         await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope = {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}
     task = asyncio.create_task(AccessGuard(endless, token=None)(scope, asyncio.Event().wait, send))  # pyright: ignore[reportArgumentType]
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait_for(task, 10)
-    assert sent[0]["status"] == (200 if has_begun else 503)
-    assert not sent[-1].get("more_body")
+    assert messages[0]["status"] == (200 if has_begun else 503)
+    assert not messages[-1].get("more_body")
 
 
-def test_behind_a_proxy_of_its_owner_any_name_will_do() -> None:
+def test_any_host_name_is_accepted_behind_the_owners_proxy() -> None:
     answer = client(hosts=None).get("/api", headers={**BEARER, "Host": "tools.example"})
     assert answer.status_code == 200

@@ -1,4 +1,4 @@
-"""One process keeps the servers of a settings file: who starts it, reaches it, and how it ends."""
+"""The process that keeps the servers of a settings file: its start, its clients and its end."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ SECONDS = 60.0
 
 
 async def server_of(client: Client) -> int:
-    """The number of the gallery's process, as a client sees it."""
+    """Return the id of the gallery's process."""
     result = await client.call_tool("gallery_process", {})
     assert result.structured_content is not None, result
     return result.structured_content["result"]
 
 
-def ended(servers: WarmServers, *pids: int) -> None:
-    """Wait until these processes have ended and nothing of them is left."""
+def wait_until_ended(servers: WarmServers, *pids: int) -> None:
+    """Wait until these processes have ended and have left nothing behind."""
     wait_until(lambda: not any(map(is_running, pids)), "they have ended")
-    wait_until(lambda: not servers.left(), "nothing is left")
+    wait_until(lambda: not servers.left(), "no process and no file is left")
 
 
 async def test_clients_that_come_at_once_share_one_process(servers: WarmServers) -> None:
@@ -68,12 +68,12 @@ async def test_clients_that_come_at_once_share_one_process(servers: WarmServers)
         assert (one["connections"], pids[0]) == (2, pids[1])
         assert [(x["name"], x["state"]) for x in one["servers"]] == [("gallery", "ready")]
         over.set()
-    stopped = await anyio.to_thread.run_sync(servers.run, "--stop")
-    assert (stopped.stdout, stopped.stderr) == (f"Process {one['pid']} has ended.\n", "")
-    await anyio.to_thread.run_sync(ended, servers, one["pid"], *pids)
+    result = await anyio.to_thread.run_sync(servers.run, "--stop")
+    assert (result.stdout, result.stderr) == (f"Process {one['pid']} has ended.\n", "")
+    await anyio.to_thread.run_sync(wait_until_ended, servers, one["pid"], *pids)
 
 
-def test_another_value_of_a_variable_is_another_process(
+def test_another_value_of_a_variable_means_another_process(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = warm.place_of(servers.file)
@@ -82,26 +82,26 @@ def test_another_value_of_a_variable_is_another_process(
     assert warm.place_of(servers.file).socket != before.socket
 
 
-def test_it_ends_when_nobody_uses_it(
-    servers: WarmServers, capsys: pytest.CaptureFixture[str]
-) -> None:
-    done = servers.run("--socket", "--idle", "1")
-    assert done.returncode == 0, done.stderr
-    assert "serve --attach" in done.stdout
+def test_an_idle_process_ends(servers: WarmServers, capsys: pytest.CaptureFixture[str]) -> None:
+    result = servers.run("--socket", "--idle", "1")
+    assert result.returncode == 0, result.stderr
+    assert "serve --attach" in result.stdout
     assert servers.left() == []
     with pytest.raises(SystemExit):
         run(["serve", "--status", "--settings", str(servers.file)])
     assert "No process keeps" in capsys.readouterr().out
 
 
-def test_one_that_cannot_start_says_its_last_words(servers: WarmServers) -> None:
+def test_a_process_that_cannot_start_is_reported_with_the_end_of_its_log(
+    servers: WarmServers,
+) -> None:
     with pytest.raises(warm.WarmProcessFailed, match=r"No such option.*--nonsense"):
         warm.ensure(warm.place_of(servers.file), ["--nonsense"])
 
 
 @asynccontextmanager
 async def tiny(operations: Operations) -> AsyncGenerator[process.Services]:
-    """Serves next to nothing."""
+    """Serve a server without tools."""
     server = MCPServer("tiny", log_level="CRITICAL")._lowlevel_server
 
     async def mcp(read: Any, write: Any, _: str) -> None:
@@ -112,16 +112,16 @@ async def tiny(operations: Operations) -> AsyncGenerator[process.Services]:
 
 @pytest.fixture
 def running(servers: WarmServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
-    """The place of a process in a thread of ours, and the bridge on whose loop it is."""
+    """The place of a process that runs in one of our threads, and the bridge with its loop."""
     place = warm.place_of(servers.file)
     place.folder.mkdir(mode=0o700, parents=True)
     with Bridge({}) as bridge:
         serve = process._Process(place, SECONDS, (is_ready := threading.Event()).set).run
-        done = bridge.submit(serve, tiny)
+        serving = bridge.submit(serve, tiny)
         assert is_ready.wait(SECONDS)
         yield place, bridge
         warm.ask(place, stop=True)
-        done.result(SECONDS)
+        serving.result(SECONDS)
         assert not warm.is_live(place)
 
 
@@ -138,7 +138,7 @@ HELLO = {
 
 
 def hello(place: warm.WarmPlace) -> bytes:
-    """What a client that says hello and hangs up is answered."""
+    """Return the first bytes of the answer to a client that says hello and hangs up."""
     with relay.connect(str(place.socket)) as connection:
         return relay.answer_to(connection, json.dumps(HELLO))
 
@@ -164,8 +164,8 @@ def test_another_user_is_refused_on_both_sides(
 
 
 @contextmanager
-def relayed(*words: str) -> Generator[tuple[subprocess.Popen[bytes], socket.socket]]:
-    """A relay, and the other end of its socket."""
+def run_relay(*words: str) -> Generator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """Run a relay; yield it and the other end of its socket."""
     folder = tempfile.mkdtemp(prefix="relay-")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path := f"{folder}/s")
@@ -181,8 +181,8 @@ def relayed(*words: str) -> Generator[tuple[subprocess.Popen[bytes], socket.sock
     shutil.rmtree(folder)
 
 
-def test_a_relay_passes_on_the_end_of_its_input_and_what_comes_after() -> None:
-    with relayed() as (child, connection):
+def test_a_relay_passes_on_the_end_of_its_input_and_the_answer_after_it() -> None:
+    with run_relay() as (child, connection):
         assert child.stdin is not None
         child.stdin.write(b"question")
         child.stdin.close()
@@ -194,8 +194,8 @@ def test_a_relay_passes_on_the_end_of_its_input_and_what_comes_after() -> None:
         assert (child.stdout.read(), child.wait(SECONDS)) == (b"answer", 0)
 
 
-def test_a_relay_that_is_refused_becomes_the_server() -> None:
-    with relayed("1", '{"server": "x"}', "cat") as (child, connection):
+def test_a_relay_that_is_refused_runs_the_server_itself() -> None:
+    with run_relay("1", '{"server": "x"}', "cat") as (child, connection):
         assert connection.recv(100) == b'{"server": "x"}\n'
         connection.sendall(b'{"error": "it is off"}\n')
         connection.close()

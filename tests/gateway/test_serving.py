@@ -1,4 +1,4 @@
-"""`xai-mcp-agent serve` as clients meet it: a real process, over stdin and stdout and over HTTP."""
+"""`xai-mcp-agent serve` as a real process, over stdin and stdout and over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """The process of `serve --http`, and the address that it prints."""
+    """Run `serve --http`; yield its process and the address that it prints."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "serve", "--http", "--port", "0", *words],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "XAI_MCP_TOKEN": TOKEN},
@@ -61,8 +61,8 @@ def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.anyio
-async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -> None:
-    """Only messages of the protocol are on stdout; nothing is left when the client has gone."""
+async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(folder: Path) -> None:
+    """Only messages of the protocol are on stdout; no process outlives the client."""
     environment = {x: y for x, y in os.environ.items() if x != "XAI_MCP_SETTINGS"}
     command = StdioServerParameters(
         command=warm_python(), args=["-c", PROGRAM, "serve", "--stdio"], env=environment,
@@ -70,8 +70,8 @@ async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -
     )  # fmt: skip
     with anyio.fail_after(100):
         async with Client(command) as client:
-            added = await client.call_tool("gallery_add", {"a": 1, "b": 2})
-            assert text_of(added) == "3"
+            total = await client.call_tool("gallery_add", {"a": 1, "b": 2})
+            assert text_of(total) == "3"
             assert text_of(await client.call_tool("other_echo", {"text": "well"})) == "well"
             assert "other_echo" in {x.name for x in (await client.list_tools()).tools}
     wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
@@ -81,7 +81,7 @@ async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -
 async def test_over_http_each_group_has_an_address_and_each_client_needs_the_token(
     folder: Path,
 ) -> None:
-    """Other hosts, other origins and other tokens are refused; the page needs none to be read."""
+    """Other hosts, other origins and other tokens are refused; the page itself needs no token."""
     with serving("--admin") as (process, address):
         base = address.removesuffix("/mcp")
         with_token = {"Authorization": f"Bearer {TOKEN}"}
@@ -101,16 +101,18 @@ async def test_over_http_each_group_has_an_address_and_each_client_needs_the_tok
             for mode in ("auto", "legacy"):
                 transport = streamable_http_client(f"{address}/sums", http_client=http)
                 async with Client(transport, mode=mode) as client:
-                    added = await client.call_tool("gallery_add", {"a": 2, "b": 2})
-                    assert text_of(added) == "4"  # it waits for the server, a listing does not
+                    total = await client.call_tool("gallery_add", {"a": 2, "b": 2})
+                    assert text_of(total) == "4"  # it waits for the server, a listing does not
                     assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
         process.send_signal(signal.SIGTERM)
         process.wait(30)
     wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
 
 
-def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is started."""
+def test_options_that_exclude_each_other_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are refused before anything starts."""
     for words, message in {
         (): "Give one of --stdio, --http, --socket",
         ("--stdio", "--http"): "Give one of --stdio, --http, --socket",
@@ -119,7 +121,7 @@ def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixtu
         ("--socket", "--group", "gallery"): "are for --stdio and --http",
         ("--http", "--group", "gallry", "--port", "0"): "gallery",
     }.items():
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as caught:
             run(["serve", *words])
-        assert ended.value.code != 0
+        assert caught.value.code != 0
         assert message in " ".join(capsys.readouterr().err.split()), words

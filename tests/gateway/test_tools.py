@@ -1,4 +1,4 @@
-"""The tools with which a client finds, plans and calls what it is not listed (`spec/5`)."""
+"""The tools for finding, planning and calling tools that are not listed (`spec/5`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(result: ToolResult) -> list[str]:
 
 
 def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
-    """Spec 3: search, explain, call; a client's model can call what is listed, and no more."""
+    """Spec 3: search, explain, call; a client's model can call only listed tools."""
     client = connect(tools="search")
     matches = client.call("tool_search", query="lend somebody a book")
     assert names(matches)[0] == "library_lend"
@@ -32,8 +32,8 @@ def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
     explained = client.call("tool_explain", tool="library/lend").text
     assert 'Example: execute_tool {"tool": "library_lend", "arguments": {"book_id"' in explained
     for name in ("library/lend", "library_lend", "lend"):
-        called = client.call("execute_tool", tool=name, arguments={"book_id": "b7"})
-        assert called.structured == {"loan": "b7 to Ada"}
+        result = client.call("execute_tool", tool=name, arguments={"book_id": "b7"})
+        assert result.structured == {"loan": "b7 to Ada"}
 
 
 def test_a_tool_is_selected_and_a_request_planned(connect: Connect) -> None:
@@ -45,7 +45,9 @@ def test_a_tool_is_selected_and_a_request_planned(connect: Connect) -> None:
     assert names(planned) == ["library_find_books", "library_lend"]
 
 
-def test_a_mistake_is_a_result_that_names_the_nearest(folder: Path, connect: Connect) -> None:
+def test_a_wrong_name_is_an_error_result_with_the_nearest_names(
+    folder: Path, connect: Connect
+) -> None:
     write_settings(folder, mcpServers={"gone": {"command": "no-such-program"}})
     client = connect()
     mistakes: list[tuple[str, dict[str, Any], str]] = [
@@ -54,10 +56,10 @@ def test_a_mistake_is_a_result_that_names_the_nearest(folder: Path, connect: Con
         ("tool_explain", {"tool": "libary/lend"}, "'library_lend'"),
         ("list_tools", {"server": "libary"}, "Did you mean 'library'?"),
     ]
-    for name, arguments, says in mistakes:
+    for name, arguments, message in mistakes:
         result = client.call(name, **arguments)
         assert result.is_error
-        assert says in result.text
+        assert message in result.text
 
 
 def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Connect) -> None:
@@ -69,22 +71,22 @@ def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Conne
     pages = [client.call("list_tools", **filters)]
     while cursor := pages[-1].structured.get("next_cursor"):
         pages.append(client.call("list_tools", cursor=cursor, **filters))
-    listed = [x for page in pages for x in page.structured["listed"]]
+    names = [x for page in pages for x in page.structured["listed"]]
     expected = [x for x in many if "warehouse" in f"{x['name']} {x['description']}".lower()]
     assert len(pages) > 1
-    assert listed == sorted(f"many_{x['name']}" for x in expected)
+    assert names == sorted(f"many_{x['name']}" for x in expected)
     assert {x.structured["total"] for x in pages} == {len(expected)}
 
 
-def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) -> None:
+def test_an_endpoint_offers_only_its_own_tools(folder: Path, connect: Connect) -> None:
     """A toolbelt or group is a virtual server."""
     write_settings(folder, groups={"letters": {"include": ["library/write_letter"]}})
     client = connect(names=("letters",), tools="search")
     assert client.call("list_tools").structured["listed"] == ["library_write_letter"]
     matches = client.call("tool_search", query="lend a book and write a letter")
     assert names(matches) == ["library_write_letter"]
-    refused = client.call("execute_tool", tool="library/lend", arguments={"book_id": "b7"})
-    assert (refused.is_error, "library/lend" in refused.text) == (True, True)
+    refusal = client.call("execute_tool", tool="library/lend", arguments={"book_id": "b7"})
+    assert (refusal.is_error, "library/lend" in refusal.text) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) 
         ("search", 3800, {"library_lend", *META}),
     ],
 )
-def test_what_does_not_fit_is_found_instead_of_listed(
+def test_tools_that_do_not_fit_are_found_by_search_instead_of_listed(
     folder: Path, connect: Connect, tools: Listing, budget: int, names: set[str]
 ) -> None:
     write_settings(folder, toolSearch={"alwaysShown": ["library/lend"], "tokenBudget": budget})

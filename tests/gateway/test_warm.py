@@ -23,8 +23,8 @@ def process_of(bridge: Bridge) -> int:
     return bridge.call_tool("gallery", "process").structured["result"]
 
 
-def seen(bridge: Bridge) -> dict[str, Any]:
-    """What a run sees of the server."""
+def view_of(bridge: Bridge) -> dict[str, Any]:
+    """Return everything that a run gets from the server."""
     status = next(x for x in bridge.servers() if x.name == "gallery")
     tools: list[Tool] = bridge.list_tools("gallery")
     return {
@@ -35,21 +35,21 @@ def seen(bridge: Bridge) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_runs_share_the_process_of_a_server_and_see_the_same_as_without(
+def test_runs_share_the_process_of_a_server_and_get_the_same_as_without_it(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Bridge.open(servers.file) as bridge:
-        alone, as_usual = process_of(bridge), seen(bridge)
+        alone, view = process_of(bridge), view_of(bridge)
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     with Bridge.open(servers.file) as one, Bridge.open(servers.file) as other:
         shared = process_of(one)
         assert process_of(other) == shared != alone
-        assert seen(one) == as_usual
+        assert view_of(one) == view
     (process,) = servers.processes()
     assert (process["connections"], is_running(shared)) == (0, True)
     servers.stop()
     with Bridge.open(servers.file) as bridge:
-        # The calls of three runs. The process that keeps the server writes down none.
+        # The calls of three runs. The process that keeps the server records none.
         assert [x.calls for x in bridge.stats().sources] == [3 + 3 + 1]
 
 
@@ -59,7 +59,7 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     with Bridge.open(servers.file) as bridge:
         process_of(bridge)
-    monkeypatch.setattr(warm, "START_SECONDS", 0.0)  # as if that had been long ago
+    monkeypatch.setattr(warm, "START_SECONDS", 0.0)  # as if the start had been long ago
     with Bridge.open(servers.file) as bridge:
         first = process_of(bridge)
         (process,) = servers.processes()
@@ -67,13 +67,13 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
         wait_until(lambda: not is_running(first), "its server has ended")
         assert process_of(bridge) != first
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(servers.file.parent / ("long" * 30)))
-    words: list[str] = []
-    with Bridge(load_settings(servers.file), warn=words.append) as bridge:
+    warnings: list[str] = []
+    with Bridge(load_settings(servers.file), warn=warnings.append) as bridge:
         assert is_running(process_of(bridge))
-    assert [x for x in words if "too long for the path of a socket" in x]
+    assert [x for x in warnings if "too long for the path of a socket" in x]
 
 
-def test_a_shared_server_asks_who_sits_in_front_of_the_run(
+def test_a_shared_server_asks_the_person_of_the_run(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
@@ -87,7 +87,7 @@ def test_a_shared_server_asks_who_sits_in_front_of_the_run(
 @pytest.mark.parametrize(
     "entry", [{"url": "http://127.0.0.1:9/mcp"}, {"command": "notes", "keepWarm": 0}]
 )
-def test_servers_behind_a_url_and_those_with_a_state_are_not_shared(
+def test_servers_behind_a_url_and_servers_with_state_are_not_shared(
     entry: dict[str, Any], servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
@@ -98,10 +98,10 @@ def test_servers_behind_a_url_and_those_with_a_state_are_not_shared(
 
 
 @pytest.mark.parametrize("is_on", ["1", "0"])
-def test_for_changed_settings_a_kernel_has_a_new_bridge_if_another_process_keeps_the_servers(
+def test_changed_settings_need_a_new_bridge_if_another_process_keeps_the_servers(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch, is_on: str
 ) -> None:
-    """That process has other settings, too."""
+    """That process belongs to the old settings."""
     monkeypatch.setenv(warm.WARM_VARIABLE, is_on)
     with Bridge(load_settings(servers.file)) as bridge:
         assert bridge.run(Operations.renew, load_settings(servers.file))

@@ -1,6 +1,6 @@
 """Fetching for programs without a loop: every wait ends, and nothing goes to another host.
 
-Who decided it: us; whoever answers may be hostile.
+The rules are ours, because a service may be hostile.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LIMITS = FetchLimits(seconds=0.3, read_seconds=0.2, max_bytes=10_000)
 
 
 @contextmanager
-def dripping(begins: bytes) -> Generator[str]:
-    """The URL of what begins an answer, and then sends a byte now and then, for ever."""
+def dripping(head: bytes) -> Generator[str]:
+    """The URL of a service that sends `head`, and then a byte now and then, for ever."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -30,7 +30,7 @@ def dripping(begins: bytes) -> Generator[str]:
             with suppress(OSError):
                 connection, _ = listening.accept()
                 with connection:
-                    connection.sendall(begins)
+                    connection.sendall(head)
                     while not over.wait(0.05):
                         connection.sendall(b"a")
 
@@ -41,9 +41,9 @@ def dripping(begins: bytes) -> Generator[str]:
             over.set()
 
 
-@pytest.mark.parametrize("begins", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_an_answer_that_comes_byte_by_byte_ends_in_time(begins: bytes):
-    with dripping(begins) as url, pytest.raises(OSError, match=r"not there after 0\.3 s"):
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_an_answer_that_comes_byte_by_byte_ends_in_time(head: bytes):
+    with dripping(head) as url, pytest.raises(OSError, match=r"not there after 0\.3 s"):
         done_within(5, lambda: fetch(url, LIMITS))
 
 
@@ -53,21 +53,21 @@ def service() -> Generator[HttpService]:
         yield running
 
 
-def _moved(where: str) -> Callable[[object], Reply]:
-    return lambda _: Reply(302, headers={"location": where})
+def _redirect_to(address: str) -> Callable[[object], Reply]:
+    return lambda _: Reply(302, headers={"location": address})
 
 
 def test_a_redirect_within_the_host_is_followed(service: HttpService):
-    service.replies |= {"/a": _moved("/b"), "/b": lambda _: Reply(body=b"here")}
+    service.replies |= {"/a": _redirect_to("/b"), "/b": lambda _: Reply(body=b"here")}
     assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
 
 
 def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService):
-    for where in ("http://127.0.0.2/", "//localhost/", "http://[::1]/"):
-        service.replies["/a"] = _moved(where)
+    for address in ("http://127.0.0.2/", "//localhost/", "http://[::1]/"):
+        service.replies["/a"] = _redirect_to(address)
         with pytest.raises(OSError, match="nothing is sent to another server"):
             fetch(f"{service.url}/a", LIMITS)
-    service.replies["/a"] = _moved("/a")
+    service.replies["/a"] = _redirect_to("/a")
     with pytest.raises(OSError, match="again and again"):
         fetch(f"{service.url}/a", LIMITS)
 

@@ -1,4 +1,4 @@
-"""Functions of a module by its dotted name: imported as Python does, and again when it changed."""
+"""Functions of a module by its dotted name: imported as Python does, again after each change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xai_mcp_agent import Bridge, SourceFailed
 
 @pytest.fixture
 def package(tmp_path: Path) -> Generator[str]:
-    """The name of a package of its own, in the folder of the settings; forgotten at the end."""
+    """The name of a new package in the settings' folder; its modules are removed at the end."""
     name = f"package_{uuid.uuid4().hex[:8]}"
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").touch()
@@ -33,7 +33,7 @@ def package(tmp_path: Path) -> Generator[str]:
 
 @contextmanager
 def using(folder: Path, module: str, **entry: Any) -> Generator[Bridge]:
-    """A bridge whose `it` is this module."""
+    """A bridge whose source `it` is this module."""
     settings = {"functions": {"it": {"module": module, "folder": str(folder), **entry}}}
     with Bridge(settings, store="memory") as bridge:
         yield bridge
@@ -45,7 +45,7 @@ def write(folder: Path, package: str, module: str, text: str) -> Path:
     return file
 
 
-def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str):
+def test_the_module_is_the_same_object_that_other_code_imports(tmp_path: Path, package: str):
     write(tmp_path, package, "near", "def helper(): return 'from beside'\n")
     body = "CALLS = []\ndef f():\n    CALLS.append(1)\n    return helper()\n"
     write(tmp_path, package, "tools", f"from .near import helper\n{body}")
@@ -65,12 +65,14 @@ def test_imported_functions_are_tools_only_if_include_names_them(tmp_path: Path,
     with using(tmp_path, f"{package}.tools") as bridge:
         assert names_of(bridge.list_tools("it")) == ["own"]
     with using(tmp_path, f"{package}.tools", include=["helper", "own", "sqrt"]) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["helper", "own"], "sqrt wants a position"
+        assert names_of(bridge.list_tools("it")) == ["helper", "own"], (
+            "sqrt has a positional-only argument"
+        )
         assert bridge.call_tool("it", "helper", {"x": 2}).structured == 2
 
 
-def test_a_changed_module_is_imported_anew_also_by_the_next_bridge(tmp_path: Path, package: str):
-    """As in a notebook: the process goes on, and with it what it has imported."""
+def test_a_changed_module_is_imported_again_also_by_the_next_bridge(tmp_path: Path, package: str):
+    """As in a notebook, the process goes on and keeps its imported modules."""
     file = write(tmp_path, package, "tools", "def a(): return 1\ndef b(): return 1\n")
     with using(tmp_path, f"{package}.tools") as bridge:
         assert names_of(bridge.list_tools("it")) == ["a", "b"]
@@ -101,8 +103,10 @@ def test_a_module_that_fails_is_used_once_it_is_corrected(tmp_path: Path, packag
         assert bridge.call_tool("it", "f").text == "fine"
 
 
-def test_several_sources_of_one_module_are_read_anew_at_the_same_time(tmp_path: Path, package: str):
-    """Such as one with what only reads and one with what writes; the import takes a moment."""
+def test_several_sources_of_one_module_are_read_again_at_the_same_time(
+    tmp_path: Path, package: str
+):
+    """For instance one for reading tools and one for writing tools; the import takes a moment."""
     slow = "import time\ntime.sleep(0.05)\n"
     file = write(tmp_path, package, "tools", f"{slow}def a(): ...\n")
     entry = {"module": f"{package}.tools", "folder": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""Results of functions: any value, of any size, shown to a model as JSON or refused in words."""
+"""Results of functions: values of any type and size become JSON or an error."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.support.stalls import watching
 from xai_mcp_agent import Bridge, ToolTimeout
 from xai_mcp_agent.sources.plain_json import plain, write_json
 
-# Written at once it would be some tenths of a second; a pass of Python's collector takes one.
+# Writing it at once would take some tenths of a second; Python's garbage collection takes one.
 _MAX_HOLD_SECONDS = 0.15
 
 
 @contextmanager
 def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
-    """A bridge whose `it` has this text as its file."""
+    """A bridge whose source `it` is a file with this text."""
     file = folder / "tools.py"
     file.write_text(text, encoding="utf-8")
     settings = {"functions": {"it": {"file": str(file), **entry}}}
@@ -34,7 +34,7 @@ def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
 # Of any size
 
 
-def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path):
+def test_a_large_result_is_converted_without_blocking_other_work(tmp_path: Path):
     """Python's own writer would hold the interpreter from the first byte to the last."""
     text = "VALUE = [{'a': 1, 'b': 'x'} for _ in range(200_000)]\ndef f(): return VALUE\n"
     with offering(tmp_path, text) as bridge:
@@ -50,7 +50,7 @@ def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path):
 @pytest.mark.parametrize(
     "body", ["return {'a': ['x' * 1_000_000] * 17}", "while True: yield 'x' * 1_000_000"]
 )
-def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, body: str):
+def test_a_result_that_is_too_large_is_refused_with_advice(tmp_path: Path, body: str):
     with offering(tmp_path, f"def f():\n    {body}\n") as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error
@@ -63,7 +63,7 @@ def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, b
     ("kind", "wait"), [("def", "GATE.wait(0.01)"), ("async def", "await asyncio.sleep(0.01)")]
 )
 def test_an_endless_generator_ends_with_its_call(tmp_path: Path, kind: str, wait: str):
-    """One with an end gives back all its values."""
+    """A generator with an end returns all its values."""
     text = f"""
 import asyncio, threading
 GATE, ENDED = threading.Event(), threading.Event()
@@ -121,7 +121,7 @@ VALUES = {
 }  # fmt: skip
 
 
-def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path):
+def test_values_that_json_does_not_have_become_similar_ones(tmp_path: Path):
     with offering(tmp_path, KINDS) as bridge:
         for expression, text in VALUES.items():
             result = bridge.call_tool("it", "f", {"expression": expression})
@@ -154,7 +154,7 @@ _JSON = st.recursive(
 
 @settings(max_examples=40)
 @given(_JSON)
-def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: Any):
+def test_json_values_stay_unchanged_and_are_written_as_python_writes_them(value: Any):
     plain_value = plain(value)
     infinite = "Infinity" in json.dumps(value)
     assert infinite or plain_value == value

@@ -1,4 +1,4 @@
-"""Python functions of a file as a source: found, described, called, and kept from doing harm."""
+"""Python functions of a file as a source: listed, described, called, and prevented from harm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xai_mcp_agent import (
     ToolTimeout,
 )
 
-# A function that waits for it stands still until the test is over.
+# A function that waits for it hangs until the end of the test.
 GATE = threading.Event()
 HANGING = "import tests.sources.test_functions as t; t.GATE.wait()\n"
 
@@ -80,7 +80,7 @@ def file(tmp_path: Path) -> Path:
 
 @contextmanager
 def offering(file: Path, text: str | None = None, **entry: Any) -> Generator[Bridge]:
-    """A bridge whose `it` is this file."""
+    """A bridge whose source `it` is this file."""
     if text is not None:
         file.write_text(text, encoding="utf-8")
     settings = {"functions": {"it": {"file": str(file), **entry}}}
@@ -89,7 +89,7 @@ def offering(file: Path, text: str | None = None, **entry: Any) -> Generator[Bri
 
 
 def change(file: Path, text: str) -> None:
-    """Write the file anew, so that it shows even on a disk with a coarse clock."""
+    """Write the file with a later time, so that the change is visible even with a coarse clock."""
     before = file.stat().st_mtime_ns
     file.write_text(text, encoding="utf-8")
     os.utime(file, ns=(before + 10**9, before + 10**9))
@@ -108,10 +108,10 @@ def failure_of(text: str | None, file: Path, **entry: Any) -> SourceFailed:
     return caught.value
 
 
-# What is found
+# Listing
 
 
-def test_the_public_functions_of_the_file_itself_are_tools(file: Path):
+def test_public_functions_that_the_file_defines_are_tools(file: Path):
     with offering(file, TOOLS) as bridge:
         assert names_of(bridge.list_tools("it")) == ["order", "later", "cached", "first"]
         status = status_of(bridge, "it")
@@ -130,11 +130,11 @@ def test_a_tool_is_described_by_docstring_and_annotations(file: Path):
     with offering(file, TOOLS) as bridge:
         tool, *_ = bridge.list_tools("it")
     assert tool.description == "Order things.\n\nAll of them at once."
-    shown = tool.input_schema["properties"]
-    assert shown["count"] == {"type": "integer", "minimum": 1, "default": 2,
+    properties = tool.input_schema["properties"]
+    assert properties["count"] == {"type": "integer", "minimum": 1, "default": 2,
                               "description": "How many."}  # fmt: skip
-    assert shown["how"]["enum"] == ["fast", "slow"]
-    assert shown["when"] == {"type": "string", "format": "date"}
+    assert properties["how"]["enum"] == ["fast", "slow"]
+    assert properties["when"] == {"type": "string", "format": "date"}
     assert tool.input_schema["required"] == ["items", "when", "where"]
     assert tool.output_schema is not None
     assert set(tool.output_schema["properties"]) == {"name", "price"}
@@ -159,7 +159,7 @@ def test_arguments_that_only_pydantic_can_check_are_refused_before_the_call(file
     assert "Expected: items: array" in str(caught.value)
 
 
-# What goes wrong in a call
+# Errors in a call
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,9 @@ def test_arguments_that_only_pydantic_can_check_are_refused_before_the_call(file
         ("raise type('Odd', (Exception,), {'__str__': lambda s: 1 / 0})", "f failed: Odd"),
     ],
 )
-def test_whatever_a_function_raises_is_an_answer_that_names_it(file: Path, body: str, words: str):
+def test_an_exception_of_a_function_is_an_error_result_that_names_it(
+    file: Path, body: str, words: str
+):
     with offering(file, f"def f():\n    {body}\ndef ok(): return 'fine'\n") as bridge:
         result = bridge.call_tool("it", "f")
         assert result.is_error
@@ -181,7 +183,7 @@ def test_whatever_a_function_raises_is_an_answer_that_names_it(file: Path, body:
         assert bridge.call_tool("it", "ok").text == "fine"
 
 
-def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None):
+def test_a_hanging_function_is_abandoned_and_the_others_can_be_called(file: Path, gate: None):
     text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
     with offering(file, text, timeout=0.05, breaker=False) as bridge:
         for _ in range(8):
@@ -190,7 +192,7 @@ def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: No
         with pytest.raises(SourceFailed, match="still running"):
             bridge.call_tool("it", "hang")
         GATE.set()
-        wait_until(lambda: _is_free(bridge), "those that hung have ended")
+        wait_until(lambda: _is_free(bridge), "the hanging functions have ended")
         assert bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
 
 
@@ -210,7 +212,7 @@ def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixt
     assert "in call" in err
 
 
-# What goes wrong with the file
+# Errors in the file
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixt
         (None, "No such file", ""),
     ],
 )
-def test_a_failed_import_says_where_and_what_to_do(
+def test_a_failed_import_is_reported_with_its_line_and_the_next_step(
     file: Path, text: str | None, words: str, step: str
 ):
     error = failure_of(text, file)
@@ -233,7 +235,7 @@ def test_a_failed_import_says_where_and_what_to_do(
     assert step in error.next_step
 
 
-def test_an_import_that_does_not_end_is_left(file: Path, gate: None):
+def test_an_import_that_does_not_end_is_abandoned(file: Path, gate: None):
     error = failure_of(HANGING, file, startTimeout=0.2)
     assert "did not end within 0.2 s" in error.problem
     assert "startTimeout" in error.next_step
@@ -251,7 +253,7 @@ def test_no_key_of_the_environment_is_in_an_error(file: Path, monkeypatch: pytes
 # Changes
 
 
-def test_a_changed_file_is_listed_anew_and_a_broken_one_leaves_what_was_before(file: Path):
+def test_a_changed_file_is_listed_again_and_a_broken_one_keeps_the_last_tools(file: Path):
     with offering(file, "def a(): return 1\ndef b(): return 1\n") as bridge:
         assert names_of(bridge.list_tools("it")) == ["a", "b"]
         change(file, "def a(x: int = 2): return x\ndef c(): return 1\n")

@@ -1,4 +1,4 @@
-"""Pauses between attempts, and one outcome for all who wait for it."""
+"""Pauses between attempts, and one outcome for all waiting tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xai_mcp_agent.sources.base import Shared
 pytestmark = pytest.mark.anyio
 
 
-async def test_pauses_double_up_to_the_longest_and_begin_anew_once_it_works():
+async def test_pauses_double_up_to_the_longest_and_start_again_after_a_success():
     backoff = Backoff(first_seconds=0.5, longest_seconds=3.0)
     pauses = [backoff.seconds]
     for _ in range(5):
@@ -25,8 +25,8 @@ async def test_pauses_double_up_to_the_longest_and_begin_anew_once_it_works():
     assert backoff.seconds == 0.0
 
 
-async def test_the_stable_time_counts_from_when_it_was_open():
-    """One that hangs at its start longer than that was never open: it is left alone after six."""
+async def test_the_stable_time_counts_from_the_opening():
+    """A start that hangs longer than that was never open: there are six tries."""
     backoff, now = Backoff(), anyio.current_time()
     for _ in range(6):
         backoff.count()
@@ -36,7 +36,7 @@ async def test_the_stable_time_counts_from_when_it_was_open():
     assert backoff.tries == 1
 
 
-async def test_all_waiters_get_the_same_outcome_and_each_its_own_error():
+async def test_all_waiters_get_the_same_outcome_and_each_gets_its_own_error():
     good, bad = Shared[str](), Shared[str]()
     errors: list[SourceFailed] = []
 

@@ -1,4 +1,4 @@
-"""The pool: each source with an owner task of its own, none able to hurt another."""
+"""The pool: each source has its own owner task, and none can harm another."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Small:
 
 
 class Nobody:
-    """An observer that does not care."""
+    """An observer that ignores all events."""
 
     def notice(self, event: SourceEvent) -> None:
         pass
@@ -80,7 +80,7 @@ async def pool_of_small_sources(log: list[str]) -> AsyncGenerator[SourcePool[str
             stop.set()
 
 
-async def test_an_owner_that_fails_ends_no_other_and_can_start_again(
+async def test_a_failing_owner_ends_no_other_one_and_can_start_again(
     caplog: pytest.LogCaptureFixture,
 ):
     log: list[str] = []
@@ -98,7 +98,7 @@ async def test_an_owner_that_fails_ends_no_other_and_can_start_again(
 
 
 async def test_a_source_started_again_waits_until_the_first_has_ended():
-    """Two of a kind may fight over a file or a port."""
+    """Two instances may fight over a file or a port."""
     log: list[str] = []
     async with pool_of_small_sources(log) as pool:
         first = pool.start("a")
@@ -112,7 +112,7 @@ async def test_a_source_started_again_waits_until_the_first_has_ended():
         assert log == ["a begins", "a ends", "a begins"]
 
 
-async def test_an_interrupted_stop_of_a_deaf_source_leaves_nobody_waiting():
+async def test_a_source_can_start_again_after_an_interrupted_stop():
     log: list[str] = []
     async with pool_of_small_sources(log) as pool:
         pool.start("deaf")
@@ -125,18 +125,18 @@ async def test_an_interrupted_stop_of_a_deaf_source_leaves_nobody_waiting():
             await anyio.lowlevel.checkpoint()
 
 
-async def test_nobody_waits_for_a_source_that_is_stopped_before_it_runs(tmp_path: Path):
-    """Its owner may wait for another one of that name to end, which closing the pool cuts short."""
+async def test_waiting_for_a_source_that_is_stopped_before_it_runs_ends(tmp_path: Path):
+    """Its owner may wait for the previous one to end when the pool is closed."""
     settings = FunctionSettings(name="it", file=str(tmp_path / "it.py"))
     source = FunctionSource(settings, str)
     with anyio.fail_after(5.0):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_refused, source)
+            tasks.start_soon(_expect_closed, source)
             await anyio.lowlevel.checkpoint()
             source.stop()
     assert source.state == "closed"
 
 
-async def _refused(source: FunctionSource) -> None:
+async def _expect_closed(source: FunctionSource) -> None:
     with pytest.raises(SourceFailed, match="it was closed"):
         await source.ready()

@@ -25,12 +25,12 @@ def few_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many(journal: Path, **options: Any) -> dict[str, Any]:
-    """Servers that write into one journal."""
+    """Return the entries of servers that write into one journal."""
     return {f"s{n}": entry(journal=str(journal), **options) for n in range(_SERVERS)}
 
 
 def marks(journal: Path) -> Iterator[str]:
-    """`start` or `tools/list` for each of those that happened, in their order."""
+    """Yield `start` and `tools/list` in the order in which they happened."""
     for line in journal.read_text(encoding="utf-8").splitlines():
         if (word := line.split()[0]) in ("start", "tools/list"):
             yield word
@@ -41,11 +41,11 @@ def test_only_so_many_start_at_a_time(tmp_path: Path):
     with bridge_with(**many(journal)) as bridge:
         bridge.connect(wait=True)
         assert {x.state for x in bridge.servers()} == {"ready"}
-    starting, most = 0, 0
+    starting, maximum = 0, 0
     for mark in marks(journal):
         starting += 1 if mark == "start" else -1
-        most = max(most, starting)
-    assert most <= _AT_ONCE
+        maximum = max(maximum, starting)
+    assert maximum <= _AT_ONCE
 
 
 def test_a_slow_start_gives_its_turn_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""What a function learns of its call, and how it is stopped when nobody waits any more."""
+"""The context of a function's call, and the end of a function that nobody waits for."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, CallCancelled, ToolContext, ToolTimeout
 
 WAIT_SECONDS = 20.0
-SEEN: list[Any] = []
-"""What functions of a file leave here, for the test to look at."""
-BEGUN = threading.Event()
+RECORDS: list[Any] = []
+"""Values that the functions record for the test."""
+BEGAN = threading.Event()
 
 HEAD = """
 import asyncio, threading
@@ -34,8 +34,8 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    SEEN.clear()
-    BEGUN.clear()
+    RECORDS.clear()
+    BEGAN.clear()
 
 
 def call_and_leave(bridge: Bridge, tool: str) -> None:
@@ -45,13 +45,13 @@ def call_and_leave(bridge: Bridge, tool: str) -> None:
         with anyio.fail_after(WAIT_SECONDS):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(bridge.aio.call_tool, "it", tool)
-                await anyio.to_thread.run_sync(BEGUN.wait, WAIT_SECONDS)
+                await anyio.to_thread.run_sync(BEGAN.wait, WAIT_SECONDS)
                 tasks.cancel_scope.cancel()
 
     anyio.run(leave)
 
 
-# What the model sees
+# The schema
 
 
 @pytest.mark.parametrize(
@@ -76,36 +76,36 @@ def test_a_context_is_passed_and_never_part_of_the_schema(file: Path, parameters
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str):
+def test_progress_reaches_the_caller_in_order(file: Path, kind: str):
     text = f"""{HEAD}
 {kind} f(context: ToolContext) -> str:
     context.progress(1, 3)
-    test.BEGUN.wait({WAIT_SECONDS})
+    test.BEGAN.wait({WAIT_SECONDS})
     context.progress(2.5, 3, "nearly")
     return "done"
 """
     steps: list[tuple[float, float | None, str]] = []
 
-    def listen(done: float, total: float | None, message: str) -> None:
-        steps.append((done, total, message))
-        BEGUN.set()
+    def listen(progress: float, total: float | None, message: str) -> None:
+        steps.append((progress, total, message))
+        BEGAN.set()
 
     with offering(file, text) as bridge:
         assert bridge.call_tool("it", "f", on_progress=listen).text == "done"
     assert steps == [(1.0, 3.0, ""), (2.5, 3.0, "nearly")]
 
 
-def test_a_flood_of_progress_is_thinned_out_but_for_the_last(file: Path):
+def test_a_flood_of_progress_is_thinned_out_except_for_the_last_report(file: Path):
     text = f"{HEAD}def f(c: ToolContext):\n    for i in range(100_000): c.progress(i)\n"
     steps: list[float] = []
     with offering(file, text) as bridge:
-        bridge.call_tool("it", "f", on_progress=lambda done, *_: steps.append(done))
+        bridge.call_tool("it", "f", on_progress=lambda progress, *_: steps.append(progress))
     assert steps[-1] == 99_999
     assert steps == sorted(steps)
     assert len(steps) < 1000
 
 
-# Being stopped
+# Cancellation
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_a_function_is_stopped_when_its_time_is_over(file: Path, kind: str, wait
     try:
         while True: {wait}
     finally:
-        test.SEEN.append(context.is_cancelled)
+        test.RECORDS.append(context.is_cancelled)
 """
     with offering(file, text, timeout=0.2) as bridge:
         with pytest.raises(ToolTimeout, match="asked it to stop"):
             bridge.call_tool("it", "f")
-        wait_until(lambda: SEEN == [True], "it has ended")
+        wait_until(lambda: RECORDS == [True], "it has ended")
 
 
 @pytest.mark.parametrize(
@@ -136,26 +136,26 @@ async def group():
         tasks.create_task(asyncio.sleep(3600))
 
 async def f(context: ToolContext):
-    test.BEGUN.set()
+    test.BEGAN.set()
     try:
         {wait}
     finally:
-        test.SEEN.append("stopped")
+        test.RECORDS.append("stopped")
 """
     with offering(file, text) as bridge:
         call_and_leave(bridge, "f")
-        wait_until(lambda: SEEN == ["stopped"], "it has ended")
+        wait_until(lambda: RECORDS == ["stopped"], "it has ended")
 
 
 # After the call
 
 
-def test_a_context_outlives_its_call_and_says_so(file: Path):
-    text = f"{HEAD}def f(c: ToolContext): test.SEEN.append(c)\n"
+def test_a_context_is_cancelled_after_its_call(file: Path):
+    text = f"{HEAD}def f(c: ToolContext): test.RECORDS.append(c)\n"
     steps: list[Any] = []
     with offering(file, text) as bridge:
         bridge.call_tool("it", "f", on_progress=lambda *x: steps.append(x))
-        (context,) = SEEN
+        (context,) = RECORDS
         assert context.is_cancelled
         context.progress(1, 2, "late")
         with pytest.raises(CallCancelled):
@@ -164,7 +164,7 @@ def test_a_context_outlives_its_call_and_says_so(file: Path):
     assert steps == []
 
 
-def test_a_context_of_no_call_serves_in_tests():
+def test_a_context_without_a_call_can_be_used_in_tests():
     context = ToolContext()
     context.progress(1, 2, "nobody listens")
     context.check()

@@ -1,7 +1,7 @@
 """A real authorization server on loopback, and a real MCP server that it protects.
 
 It checks what matters (the registered redirect address, PKCE, one use of each code, rotation of
-refresh tokens, clients' secrets and signatures) and notes what it was asked. Tests turn its
+refresh tokens, clients' secrets and signatures) and records its requests. Tests turn its
 attributes to have it misbehave.
 """
 
@@ -59,7 +59,7 @@ class _Grant:
 
 @dataclass
 class AuthorizationServer:
-    """`asked` has one word for each thing it was asked for; other attributes change what it does.
+    """`requests` has one word for each request; other attributes change its behaviour.
 
     `denies`: the error a person's browser is sent back with.
     `shows_page`: a person agrees or refuses there; without it everybody agrees at once.
@@ -68,7 +68,7 @@ class AuthorizationServer:
     """
 
     url: str = ""
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     denies: str = ""
     shows_page: bool = False
     registers: bool = True
@@ -82,7 +82,7 @@ class AuthorizationServer:
     codes: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
     tokens: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
     refresh_tokens: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
-    scopes_asked: list[str] = field(default_factory=list[str])
+    requested_scopes: list[str] = field(default_factory=list[str])
 
     def app(self, url: str) -> Starlette:
         """The web application for this address."""
@@ -96,29 +96,29 @@ class AuthorizationServer:
         return Starlette(routes=routes)
 
     def add_client(self, client_id: str, secret: str = "", **more: Any) -> None:
-        """A client that somebody has registered by hand."""
+        """Add a client as if a person had registered it."""
         self.clients[client_id] = {"client_secret": secret, "redirect_uris": None, **more}
 
     def revoke_tokens(self) -> None:
-        """No token that was given so far is worth anything from now on; refresh tokens neither."""
+        """Revoke all tokens, also refresh tokens."""
         self.tokens.clear()
         self.refresh_tokens.clear()
 
     def end_access_tokens(self) -> None:
-        """Access tokens are over; they can be renewed."""
+        """End all access tokens; they can be renewed."""
         self.tokens.clear()
 
     def scope_of(self, token: str) -> str | None:
-        """What a token is good for; None if for nothing."""
+        """Return the scope of a token, or None if it is not valid."""
         scope, until = self.tokens.get(token, ("", 0.0))
         return scope if until > time.time() else None
 
     def count(self, word: str) -> int:
-        """How often it was asked for this."""
-        return self.asked.count(word)
+        """Return how many requests it has had of this type."""
+        return self.requests.count(word)
 
     async def _metadata(self, _request: Request) -> Response:
-        self.asked.append("metadata")
+        self.requests.append("metadata")
         fields = {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
@@ -131,7 +131,7 @@ class AuthorizationServer:
         return JSONResponse({**fields, **self.metadata})
 
     async def _register(self, request: Request) -> Response:
-        self.asked.append("register")
+        self.requests.append("register")
         if not self.registers:
             return PlainTextResponse("not here", 403)
         client_id = f"client-{secrets.token_hex(4)}"
@@ -139,7 +139,7 @@ class AuthorizationServer:
         return JSONResponse({**await request.json(), "client_id": client_id}, 201)
 
     async def _authorize(self, request: Request) -> Response:
-        self.asked.append("authorize")
+        self.requests.append("authorize")
         query = request.query_params
         client = self.clients.get(query["client_id"])
         registered = client and client["redirect_uris"]
@@ -149,7 +149,7 @@ class AuthorizationServer:
             return PlainTextResponse("no code with S256", 400)
         if self.shows_page and "decision" not in query:
             return HTMLResponse(_agreement(query))
-        self.scopes_asked.append(query.get("scope", ""))
+        self.requested_scopes.append(query.get("scope", ""))
         fields = {"state": query["state"]}
         issuer = self.url if self.redirect_issuer is None else self.redirect_issuer
         fields |= {"iss": issuer} if issuer else {}
@@ -168,7 +168,7 @@ class AuthorizationServer:
 
     async def _token(self, request: Request) -> Response:
         form = {name: str(value) for name, value in (await request.form()).items()}
-        self.asked.append(form["grant_type"])
+        self.requests.append(form["grant_type"])
         if self.is_down:
             return PlainTextResponse("out of order", 503)
         client_id = self._client(request, form)
@@ -231,21 +231,21 @@ class AuthorizationServer:
 
 @dataclass
 class Protected:
-    """An MCP server that wants a token of `service`. `seen` are the tokens it was shown.
+    """An MCP server that wants a token of `service`. `tokens` are the tokens it has received.
 
-    `scope_for` names what a tool wants besides. `refuses_all`: no token is good enough.
+    `scope_for` has the additional scope that a tool requires. `refuses_all`: it accepts no token.
     """
 
     service: AuthorizationServer
     url: str = ""
-    seen: list[str] = field(default_factory=list[str])
+    tokens: list[str] = field(default_factory=list[str])
     scope_for: dict[str, str] = field(default_factory=dict[str, str])
     refuses_all: bool = False
     has_moved: bool = False
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What the settings hold for it."""
+        """Its entry in the settings."""
         return {"url": f"{self.url}/mcp"}
 
     def app(self, url: str) -> Any:
@@ -265,15 +265,15 @@ class Protected:
         _add_tools(server)
         app = server.streamable_http_app()
 
-        async def dispatch(request: Request, go_on: Any) -> Response:
-            return await self.instead(request) or await go_on(request)
+        async def dispatch(request: Request, call_next: Any) -> Response:
+            return await self.instead(request) or await call_next(request)
 
         app.add_middleware(BaseHTTPMiddleware, dispatch=dispatch)
         return app
 
     @contextmanager
     def renewed(self) -> Generator[None]:
-        """For the block it is as new, and so is its service."""
+        """Reset it and its service for the length of a block."""
         service = self.service
         for key, value in vars(AuthorizationServer(url=service.url)).items():
             setattr(service, key, value)
@@ -283,11 +283,11 @@ class Protected:
         self.service = service
 
     def move_to(self, service: AuthorizationServer) -> None:
-        """From now on another service gives the tokens."""
+        """Let another service issue its tokens from now on."""
         self.service, self.has_moved = service, True
 
     async def instead(self, request: Request) -> Response | None:
-        """What is answered before the server sees the request, if anything."""
+        """Return a response in place of the server's, or None."""
         if self.has_moved and "oauth-protected-resource" in request.url.path:
             servers = {"resource": f"{self.url}/mcp", "authorization_servers": [self.service.url]}
             return JSONResponse(servers)
@@ -307,7 +307,7 @@ class _Verifier:
         self._protected = protected
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        self._protected.seen.append(token)
+        self._protected.tokens.append(token)
         scope = self._protected.service.scope_of(token)
         if scope is None or self._protected.refuses_all:
             return None

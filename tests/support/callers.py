@@ -18,17 +18,17 @@ _NO_LIMITS: Mapping[int, float] = {}
 
 
 class Answering:
-    """A host that answers in its own name, and keeps what it was asked."""
+    """A host that answers in its own name, and keeps the questions."""
 
     why_nobody = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     async def answer(self, question: Question) -> Answer:
         """Its name as the colour."""
-        self.asked.append(question.message)
+        self.questions.append(question.message)
         await anyio.sleep(0)
         return Answer.accepted({"colour": self.name})
 
@@ -40,7 +40,7 @@ class Answering:
         """Its name."""
         match request.messages:
             case (SamplingMessage(_, (TextPart(text),)),):
-                self.asked.append(text)
+                self.questions.append(text)
         await anyio.sleep(0)
         return SamplingReply(self.name, "scripted")
 

@@ -17,16 +17,16 @@ ABLE: JsonObject = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
 
 
 class Responding:
-    """Answers raw requests in its own name; keeps them, and what was logged."""
+    """Answers raw requests in its own name; keeps them and all log messages."""
 
     def __init__(self, name: str, error: Exception | None = None) -> None:
         self.name, self._error = name, error
-        self.asked: list[JsonObject] = []
-        self.logged: list[JsonObject] = []
+        self.requests: list[JsonObject] = []
+        self.log_messages: list[JsonObject] = []
 
     async def __call__(self, requests: JsonObject) -> JsonObject:
         """Its name as the colour, for each request."""
-        self.asked.append(requests)
+        self.requests.append(requests)
         if self._error is not None:
             raise self._error
         answer = {"action": "accept", "content": {"colour": self.name}}
@@ -42,7 +42,7 @@ def far_client(
     host: Host | None = None,
 ) -> Caller:
     """The caller for a far client of this name."""
-    log = None if respond is None else respond.logged.append
+    log = None if respond is None else respond.log_messages.append
     answers = respond if is_modern else None
     far = FarClient(name, is_modern, able, respond=answers, log=log)
     return Caller("gateway", name, host=host or Answering(name), far=far)

@@ -60,7 +60,7 @@ class FaultServer:
 
     def __init__(self, options: dict) -> None:
         self.options = options
-        self.seen: list[dict] = []
+        self.messages: list[dict] = []
         self.tools = options.get("tools") or [_listed(name) for name in _TOOLS]
         self.tools += [_listed(f"tool_{number}") for number in range(options.get("many", 0))]
         self.features = {x: options[x] for x in ("prompts", "resources") if x in options}
@@ -69,7 +69,7 @@ class FaultServer:
 
     def handle(self, message: dict) -> Iterator[dict | bytes]:
         """Everything that is to be sent because of this message, in order."""
-        self.seen.append(message)
+        self.messages.append(message)
         method = message.get("method", "(answer)")
         journal(self.options, method)
         if method in self.options.get("on", {}):
@@ -127,9 +127,9 @@ class FaultServer:
     def _filled(self, text: str, message: dict) -> str:
         return text.replace("ID", str(message.get("id")))
 
-    def seen_methods(self) -> list[str]:
-        """What it was sent so far; answers to its own requests count as `(answer)`."""
-        return [x.get("method", "(answer)") for x in self.seen]
+    def methods(self) -> list[str]:
+        """Return the methods it has received; answers to its own requests count as `(answer)`."""
+        return [x.get("method", "(answer)") for x in self.messages]
 
     def change_tools(self, tools: list, notices: int = 1) -> Iterator[dict]:
         """Offer other tools from now on, and say so as often as that."""
@@ -260,8 +260,8 @@ def environment(_server: FaultServer, _message: dict) -> Iterator[dict]:
 
 
 def seen(server: FaultServer, _message: dict) -> Iterator[dict]:
-    """Say which messages came so far."""
-    yield _text(json.dumps(server.seen_methods()))
+    """List the methods of the messages so far."""
+    yield _text(json.dumps(server.methods()))
 
 
 def never(_server: FaultServer, _message: dict) -> Iterator[dict]:

@@ -73,13 +73,13 @@ def cut_stream(handler: Any, message: dict[str, Any]) -> None:
 
 
 class Hang:
-    """Does not answer, until the client gives up; `asked` is set when a request came."""
+    """Does not answer, until the client gives up; `was_called` is set once a request has come."""
 
     def __init__(self) -> None:
-        self.asked = threading.Event()
+        self.was_called = threading.Event()
 
     def __call__(self, handler: Any, _message: dict[str, Any]) -> None:
-        self.asked.set()
+        self.was_called.set()
         _is_gone(handler, FOR_EVER_SECONDS)
         handler.close_connection = True
 

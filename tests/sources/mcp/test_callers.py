@@ -1,4 +1,4 @@
-"""Several callers of one connection: whoever made a call answers what it leads to."""
+"""Several callers of one connection: each answers the questions that its own call causes."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def call(bridge: Bridge, caller: Caller, server: str, tool: str, **arguments: An
 @pytest.mark.parametrize("server", MODERN)
 def test_a_modern_far_client_answers_the_server_itself(servers: Bridge, server: str):
     respond = Responding("far")
-    asks = {**form("Which?"), "rounds": 2}
-    result = call(servers, far_client("far", respond=respond), server, "ask", **asks)
+    question = {**form("Which?"), "rounds": 2}
+    result = call(servers, far_client("far", respond=respond), server, "ask", **question)
     assert json.loads(result.text) == {"action": "accept", "content": {"colour": "far"}}
-    question = {"method": asks["method"], "params": asks["params"]}
-    assert respond.asked == [{"it": question}] * 2, "as the server sent them"
+    request = {x: question[x] for x in ("method", "params")}
+    assert respond.requests == [{"it": request}] * 2, "as the server sent them"
     assert result.notes == ()
 
 
 @pytest.mark.parametrize("server", MODERN)
-def test_the_server_learns_what_the_far_client_can_do(servers: Bridge, server: str):
-    for able in (ABLE, {"roots": {}}, {}):
-        caller = far_client("far", respond=Responding("far"), able=able)
-        assert json.loads(call(servers, caller, server, "declared").text) == able
+def test_the_server_gets_the_capabilities_of_the_far_client(servers: Bridge, server: str):
+    for capabilities in (ABLE, {"roots": {}}, {}):
+        caller = far_client("far", respond=Responding("far"), able=capabilities)
+        assert json.loads(call(servers, caller, server, "declared").text) == capabilities
     caller = far_client("far", respond=Responding("far"))
     declared = json.loads(call(servers, caller, "no", "declared").text)
     assert declared.keys() == ABLE.keys() - {"elicitation"}
 
 
-def test_a_missing_ability_of_the_far_client_is_an_error_of_the_server(servers: Bridge):
+def test_a_missing_capability_of_the_far_client_is_an_error_of_the_server(servers: Bridge):
     caller = far_client("far", respond=Responding("far"), able={})
     with pytest.raises(ServerError) as error:
         call(servers, caller, "http", "demand", capability="elicitation")
@@ -61,12 +61,12 @@ def test_a_missing_ability_of_the_far_client_is_an_error_of_the_server(servers: 
     assert error.value.data == {"requiredCapabilities": {"elicitation": {}}}
 
 
-def test_a_far_client_that_went_away_ends_the_call_with_its_error(servers: Bridge):
-    gone = XaiMcpError("far: it went away.")
-    caller = far_client("far", respond=Responding("far", error=gone))
+def test_an_error_of_the_far_client_ends_the_call(servers: Bridge):
+    cause = XaiMcpError("far: it went away.")
+    caller = far_client("far", respond=Responding("far", error=cause))
     with pytest.raises(XaiMcpError) as error:
         call(servers, caller, "http", "ask", **form())
-    assert error.value is gone
+    assert error.value is cause
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_far_client_that_went_away_ends_the_call_with_its_error(servers: Bridg
     ],
     ids=lambda x: getattr(x, "name", x),
 )
-def test_a_client_of_the_other_era_is_asked_by_its_host(
+def test_questions_to_a_client_of_the_other_era_go_through_its_host(
     servers: Bridge, server: str, caller: Caller
 ):
     result = call(servers, caller, server, "ask", **form())
@@ -103,7 +103,7 @@ def test_no_question_reaches_another_client(servers: Bridge):
                 tasks.start_soon(ask, host)
 
     servers.run(go)
-    assert [x.asked for x in hosts] == [[x.name] * 20 for x in hosts]
+    assert [x.questions for x in hosts] == [[x.name] * 20 for x in hosts]
     assert len(results) == 12
     assert all(name == colour for name, colour in results)
 
@@ -116,15 +116,15 @@ def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
                 await operations.for_caller(far_client("other")).call_tool(
                     "stdio_old", "declared", timeout_seconds=0.2
                 )
-            unasked = far_client("unasked", able={"roots": {}})
-            for caller in (far_client("asked"), unasked, PROGRAM):  # these need not wait
+            incapable = far_client("incapable", able={"roots": {}})
+            for caller in (far_client("asked"), incapable, PROGRAM):  # these need not wait
                 await operations.for_caller(caller).call_tool("stdio_old", "declared")
             return await super().answer(question)
 
-    async def themselves(operations: Operations) -> Operations:
+    async def get_operations(operations: Operations) -> Operations:
         return operations
 
-    operations = servers.run(themselves)
+    operations = servers.run(get_operations)
     caller = far_client("asked", host=Meanwhile("asked"))
     assert json.loads(call(servers, caller, "stdio_old", "ask", **form()).text)["content"]
 
@@ -142,15 +142,17 @@ def test_each_question_reaches_the_caller_whose_call_it_belongs_to(servers: Brid
         results = at_once(servers, *asks)
         assert [json.loads(x.text)["content"]["colour"] for x in results] == names
         assert all(x.notes == () for x in results)
-    assert [x.asked for x in hosts] == [[x.name] * 3 for x in hosts]
+    assert [x.questions for x in hosts] == [[x.name] * 3 for x in hosts]
 
 
 @pytest.mark.parametrize("server", ["stdio_old", "sse"])
-def test_a_question_that_names_no_call_reaches_one_who_can_be_asked(servers: Bridge, server: str):
+def test_a_question_that_names_no_call_reaches_a_caller_who_can_answer(
+    servers: Bridge, server: str
+):
     """Over stdio the older era does not say whose call a question belongs to."""
     hosts = [Nobody("alone"), Answering("a"), Answering("b")]
     room = {"room": server, "count": 2, "seconds": 10}
     calls = [(hosts[0], server, "ask", form("x")), *((x, server, "meet", room) for x in hosts[1:])]
-    first, *others = at_once(servers, *calls)
-    assert [x.structured for x in others] == [{"result": True}] * 2, "at the same time"
+    first, *rest = at_once(servers, *calls)
+    assert [x.structured for x in rest] == [{"result": True}] * 2, "at the same time"
     assert json.loads(first.text)["action"] in ("accept", "decline")

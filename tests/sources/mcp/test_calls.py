@@ -36,8 +36,8 @@ def echo(bridge: Bridge, text: Any = "fine") -> str:
     return bridge.call_tool("it", "echo", {"text": text}).text
 
 
-def methods_seen(bridge: Bridge) -> list[str]:
-    """What the fault server was sent so far."""
+def methods_of(bridge: Bridge) -> list[str]:
+    """Return the methods of all requests that the fault server has received."""
     return json.loads(bridge.call_tool("it", "seen").text)
 
 
@@ -61,8 +61,8 @@ def test_every_kind_of_content_arrives_as_a_result(galleries: Bridge, server: st
     )
 
 
-def test_an_error_of_the_server_keeps_its_code_and_words():
-    """Servers use the SDK's own codes for theirs, too."""
+def test_an_error_of_the_server_keeps_its_code_and_message():
+    """Servers also use the SDK's codes for their own errors."""
     with bridge_with(it=entry()) as bridge:
         for code in (-32602, -32001, 42):
             with pytest.raises(ServerError, match=rf"refused: locked \(code {code}\)") as caught:
@@ -72,10 +72,10 @@ def test_an_error_of_the_server_keeps_its_code_and_words():
 
 
 def test_arguments_and_names_are_checked_before_anything_is_sent():
-    """Models write null for what they leave out; the tool's own default then counts."""
+    """Models send null for an argument they omit; the tool's own default then applies."""
     optional = {"type": "object", "properties": {"text": {"type": "string"}}}
-    needed = {**optional, "required": ["text"]}
-    tools = [{"name": "echo", "inputSchema": needed}, {"name": "pid", "inputSchema": optional},
+    required = {**optional, "required": ["text"]}
+    tools = [{"name": "echo", "inputSchema": required}, {"name": "pid", "inputSchema": optional},
              {"name": "seen", "inputSchema": {}}]  # fmt: skip
     with bridge_with(it=entry(tools=tools)) as bridge:
         for wrong, problem in (
@@ -91,12 +91,12 @@ def test_arguments_and_names_are_checked_before_anything_is_sent():
         for value in (float("nan"), float("inf"), "\ud800", {1, 2}, b"bytes", object()):
             with pytest.raises(InvalidArguments, match="not JSON"):
                 bridge.call_tool("it", "seen", {"value": value})
-        assert methods_seen(bridge).count("tools/call") == 1, "only the question itself"
+        assert methods_of(bridge).count("tools/call") == 1, "only the call of `seen` itself"
         assert bridge.call_tool("it", "pid", {"text": None}).text.isdigit(), "without arguments"
         assert echo(bridge, "x" * 3_000_000) == "x" * 3_000_000
 
 
-def test_a_tool_that_is_newer_than_the_listing_is_found():
+def test_a_tool_that_is_newer_than_the_listing_can_be_called():
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
         bridge.call_tool("it", "set_tools", {"tools": ["fresh"], "notices": 0})
@@ -104,7 +104,7 @@ def test_a_tool_that_is_newer_than_the_listing_is_found():
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_call_that_is_given_up_is_stopped_at_the_server(galleries: Bridge, server: str):
+def test_a_call_that_times_out_is_cancelled_at_the_server(galleries: Bridge, server: str):
     """With the SDK's own servers: the tool itself is cancelled, on every transport."""
     galleries.list_tools(server)
     with pytest.raises(ToolTimeout):
@@ -140,7 +140,7 @@ def test_a_progress_listener_that_raises_is_reported_once(caplog: pytest.LogCapt
     assert "in the listener" in caplog.text
 
 
-def test_calls_under_way_end_when_a_hung_server_is_given_up(monkeypatch: pytest.MonkeyPatch):
+def test_open_calls_end_when_a_hung_server_is_abandoned(monkeypatch: pytest.MonkeyPatch):
     """Two calls that time out cause a ping, and the ping is not answered."""
     monkeypatch.setattr(asyncio, "new_event_loop", FastLoop)
     with bridge_with(it=entry(startTimeout=3000, listTimeout=3000)) as bridge:

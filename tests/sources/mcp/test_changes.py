@@ -1,4 +1,4 @@
-"""Tools that change while a server runs: seen in every era and on every transport, listed once."""
+"""Tools that change while a server runs: in each era, on each transport, listed once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from xai_mcp_agent import Bridge
 
 LISTING = "tools/list"
 NOTICE = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
-MANY = 100  # calls: as many as a server could have had listings meanwhile
+CALLS = 100  # as many listings could happen meanwhile
 
 
 def listings(bridge: Bridge) -> int:
-    """How often the server was asked for its tools so far, by its own count."""
+    """Return how many requests for its tools the server has counted."""
     return json.loads(bridge.call_tool("it", "seen").text).count(LISTING)
 
 
 @pytest.mark.parametrize("server", ["stdio", "stdio_old", "http", "http_old", "sse"])
-def test_a_tool_that_is_added_appears_without_asking(galleries: Bridge, server: str):
+def test_a_tool_that_a_server_adds_appears_by_itself(galleries: Bridge, server: str):
     """MCP, both eras: a change notice is a cue to list again. With servers of the SDK."""
     galleries.list_tools(server)
     galleries.call_tool(server, "grow", {"name": f"new_on_{server}"})
@@ -34,25 +34,25 @@ def test_a_tool_that_is_added_appears_without_asking(galleries: Bridge, server: 
     assert galleries.call_tool(server, f"new_on_{server}").text == f"I am new_on_{server}."
 
 
-def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp_path: Path):
+def test_a_server_that_sends_a_notice_for_each_listing_is_listed_ever_more_rarely(tmp_path: Path):
     journal = tmp_path / "journal"
     with bridge_with(
         it=entry(on={LISTING: [["usual"], ["line", NOTICE]]}, journal=str(journal))
     ) as bridge:
         bridge.list_tools("it")
 
-        def asked() -> int:
+        def count() -> int:
             return journal.read_text(encoding="utf-8").count(LISTING)
 
-        wait_until(lambda: asked() >= 4, "it was asked a few times")
-        before = asked()
-        for _ in range(MANY):
+        wait_until(lambda: count() >= 4, "it has listed a few times")
+        before = count()
+        for _ in range(CALLS):
             assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
         # Each pause is twice the one before: however slow the calls are, listings are few.
-        assert asked() - before <= MANY / 10
+        assert count() - before <= CALLS / 10
 
 
-def test_a_listing_is_made_anew_when_its_time_is_over():
+def test_an_expired_listing_is_fetched_again():
     """MCP 2026-07-28, caching: a list is good for its time-to-live."""
     with bridge_with(it=entry(era="modern", ttl_ms=150)) as bridge:
         bridge.list_tools("it")
@@ -61,8 +61,8 @@ def test_a_listing_is_made_anew_when_its_time_is_over():
         wait_until(lambda: len(bridge.list_tools("it")) > 0 and listings(bridge) > 1, "it is stale")
 
 
-def test_a_change_while_nobody_listened_is_seen_when_the_stream_is_back():
-    """MCP 2026-07-28: what happens while no stream is open is not replayed."""
+def test_a_change_while_the_stream_was_closed_is_noticed_when_it_reopens():
+    """MCP 2026-07-28: changes while no stream is open are not replayed."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.end_streams()

@@ -1,4 +1,4 @@
-"""Resources, templates, prompts and completion: what is asked, and what comes back whole."""
+"""Resources, templates, prompts and completions: requests, and complete responses."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ DAY = "notes://day/{day}"
 
 @pytest.mark.parametrize("server", WAYS)
 def test_resources_and_templates_are_listed_filled_in_and_read(books: Bridge, server: str):
-    listed = {x.name: x for x in books.list_resources(server)}
-    assert (listed["today"].uri, listed["today"].mime_type) == ("notes://today", "text/plain")
-    assert (listed["note"].uri, listed["note"].is_template) == (DAY, True)
+    resources = {x.name: x for x in books.list_resources(server)}
+    assert (resources["today"].uri, resources["today"].mime_type) == ("notes://today", "text/plain")
+    assert (resources["note"].uri, resources["note"].is_template) == (DAY, True)
     assert books.read_resource(server, DAY, {"day": "a/b c"})[0].text == "a/b c: nothing"
     search = "notes://search{?word,limit}"
     assert books.read_resource(server, search, {"word": "x&y"})[0].text == "'x&y' up to 10"
@@ -64,8 +64,8 @@ def test_prompts_are_listed_filled_in_and_completed(books: Bridge, galleries: Br
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_metadata_goes_along_and_each_side_says_who_it_is(books: Bridge, server: str):
-    """MCP: `_meta`, which the model never sees."""
+def test_metadata_is_passed_on_and_both_sides_name_themselves(books: Bridge, server: str):
+    """MCP: `_meta`, which a model never reads."""
     result = books.call_tool(server, "meta", meta={"acme/cost": {"limit": 5}})
     assert (result.meta or {})["acme/given"] == {"limit": 5}
     assert result.text == ""
@@ -110,7 +110,7 @@ ODD_PROMPTS = [
 ]
 
 
-def test_one_bad_resource_template_or_prompt_costs_itself():
+def test_an_invalid_resource_template_or_prompt_is_left_out_alone():
     templates = [{"name": "good", "uriTemplate": "it://{x}"}, {"name": "bad", "uriTemplate": None}]
     on = {
         "resources/list": [["reply", {"resources": ODD_RESOURCES}]],

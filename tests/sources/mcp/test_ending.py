@@ -1,4 +1,4 @@
-"""Ending: in bounded time, with nothing left running, however stubborn the servers are."""
+"""Ending: in bounded time and with no process left, however stubborn the servers are."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.process import StderrLog
 
 
-def test_a_polite_server_is_given_the_time_to_finish(tmp_path: Path):
+def test_a_polite_server_gets_time_to_finish(tmp_path: Path):
     """Servers flush their logs and databases when their stdin closes."""
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), slow_end=0.3)) as bridge:
@@ -36,15 +36,15 @@ def test_a_polite_server_is_given_the_time_to_finish(tmp_path: Path):
     assert "finished" in journal.read_text(encoding="utf-8")
 
 
-def test_servers_that_are_just_starting_are_ended_at_once(tmp_path: Path):
+def test_a_server_that_is_still_starting_ends_at_once(tmp_path: Path):
     journal = tmp_path / "journal"
     with ends_within(25), bridge_with(it=entry(hang=True, journal=str(journal))) as bridge:
         bridge.connect()
-        wait_until(lambda: bool(pids_in(journal)), "it was started")
+        wait_until(lambda: bool(pids_in(journal)), "it has started")
     assert none_runs(journal)
 
 
-def test_a_script_that_fails_without_closing_leaves_nothing(tmp_path: Path):
+def test_a_script_that_fails_without_closing_leaves_no_process(tmp_path: Path):
     """As in a notebook, where standard error has no file number."""
     body = """
         import io
@@ -61,7 +61,7 @@ def test_a_script_that_fails_without_closing_leaves_nothing(tmp_path: Path):
 
 
 def test_an_interrupt_cancels_the_call_and_leaves_the_bridge_usable(tmp_path: Path):
-    """Ctrl-C, or the square button of a notebook: servers live on; a second one ends all."""
+    """Ctrl-C, or the stop button of a notebook: servers live on; a second one ends the script."""
     body = """
         bridge = servers()
         say("calling")
@@ -74,18 +74,18 @@ def test_an_interrupt_cancels_the_call_and_leaves_the_bridge_usable(tmp_path: Pa
     """
     with script(tmp_path, body) as child:
         assert next_line(child) == "calling"
-        wait_until(lambda: calls_in(tmp_path / "journal") == 1, "the call is under way")
+        wait_until(lambda: calls_in(tmp_path / "journal") == 1, "the call has begun")
         child.send_signal(signal.SIGINT)
         assert next_line(child) == "interrupted True"
         assert next_line(child) == "usable"
-        wait_until(lambda: calls_in(tmp_path / "journal") == 4, "the second one is under way")
+        wait_until(lambda: calls_in(tmp_path / "journal") == 4, "the second call has begun")
         child.send_signal(signal.SIGINT)
         _, errors = child.communicate(timeout=END_SECONDS)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert child.returncode != 0
     assert none_runs(tmp_path / "journal")
     starts = (tmp_path / "journal").read_text(encoding="utf-8").count("start ")
-    assert starts == 1, "it was started before the SDK was imported, and then used"
+    assert starts == 1, "it started before the SDK was imported, and was then used"
 
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="process groups are POSIX")
@@ -93,28 +93,28 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="process groups 
 
 @linux_only
 def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_path: Path):
-    """Nobody is its parent any more by then; it was seen before."""
+    """Its parent is gone by then, but an earlier scan has seen it."""
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), child="apart")) as bridge:
         bridge.list_tools("it")
         server, child = pids_in(journal)
-        wait_until(lambda: child in guard._guard._groups, "the child was seen")
+        wait_until(lambda: child in guard._guard._groups, "a scan has seen the child")
         os.kill(server, signal.SIGKILL)
         wait_for_loss(bridge, "it")
-        wait_until(lambda: not is_running(child), "the child was ended")
+        wait_until(lambda: not is_running(child), "the child has ended")
 
 
 @linux_only
-def test_children_of_killed_servers_end_when_we_are_killed_too(tmp_path: Path):
-    """Most servers end as soon as we do; whose their children were was known before."""
+def test_children_of_killed_servers_end_even_when_we_are_killed(tmp_path: Path):
+    """Most servers end when we do; the guard knows the children from earlier scans."""
     body = """
         from tests.support.processes import wait_until
         from xai_mcp_agent.sources import guard
 
-        some = {f"it{x}": entry(journal=journal, child="apart") for x in range(2)}
-        bridge = Bridge({"mcpServers": some})
+        servers = {f"it{x}": entry(journal=journal, child="apart") for x in range(2)}
+        bridge = Bridge({"mcpServers": servers})
         bridge.connect(wait=True)
-        wait_until(lambda: len(guard._guard._groups) == 4, "the children were seen")
+        wait_until(lambda: len(guard._guard._groups) == 4, "a scan has seen the children")
         say("ready")
         for line in open(journal):
             if line.startswith("pid "):
@@ -125,12 +125,12 @@ def test_children_of_killed_servers_end_when_we_are_killed_too(tmp_path: Path):
         assert next_line(child) == "ready"
         child.wait(END_SECONDS)
         assert len(pids_in(tmp_path / "journal")) == 4
-        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
+        wait_until(lambda: none_runs(tmp_path / "journal"), "all have ended")
 
 
 @linux_only
-def test_a_daemon_is_left_alone(tmp_path: Path):
-    """It cannot be told from a program that was started for a person; see `Family`."""
+def test_a_daemon_lives_on(tmp_path: Path):
+    """It looks like a program that was started for a person; see `Family`."""
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), child="daemon")) as bridge:
         bridge.list_tools("it")
@@ -144,7 +144,7 @@ def test_a_daemon_is_left_alone(tmp_path: Path):
 
 @pytest.mark.anyio
 async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(tmp_path: Path):
-    """asyncio, cancelled twice while it connects the pipes, forgets both."""
+    """asyncio forgets both if it is cancelled twice while it connects the pipes."""
     journal = tmp_path / "journal"
     server = settings_from({"mcpServers": {"it": entry(journal=str(journal))}}).server("it")
 
@@ -156,7 +156,7 @@ async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(t
         finally:
             await connection.end()
 
-    # The loop's threads stay as long as it does: one each, from before the block.
+    # The loop keeps its threads: start one of each kind before the block.
     await anyio.to_thread.run_sync(int)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     await asyncio.get_running_loop().run_in_executor(None, int)

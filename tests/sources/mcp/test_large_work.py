@@ -1,4 +1,4 @@
-"""Large results, costly schemas and endless questions hold up nobody, and say so in a note."""
+"""Large results and costly schemas block no other work, and a note says what is not checked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ROWS = [{"a": 1}] * 100_000
 
 
 @contextmanager
-def watched(folder: Path, *tools: dict[str, Any]) -> Iterator[tuple[Bridge, Stalls]]:
-    """A bridge with a server that offers these; its loop may not stand still from the start."""
+def bridge_without_stalls(folder: Path, *tools: dict[str, Any]) -> Iterator[tuple[Bridge, Stalls]]:
+    """A bridge with a server that offers these tools; its loop must never stand still."""
     options = folder / "options.json"
     options.write_text(json.dumps({"tools": tools}), encoding="utf-8")
     server = entry()
@@ -36,28 +36,31 @@ def tool(name: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "description": "A tool.", "inputSchema": OBJECT, **fields}
 
 
-def doubled(levels: int) -> dict[str, Any]:
-    """Two kilobytes that ask for 2^levels steps."""
+def doubling_schema(levels: int) -> dict[str, Any]:
+    """Return a schema of two kilobytes whose check takes 2^levels steps."""
     parts = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
     return {**OBJECT, "$ref": "#/$defs/d0", "$defs": {**parts, f"d{levels}": OBJECT}}
 
 
-def offer(bridge: Bridge, tools: list[Tool]) -> int:
-    """Make what a model is shown of them; how many."""
+def count_definitions(bridge: Bridge, tools: list[Tool]) -> int:
+    """Return the number of definitions that a model gets for these tools."""
 
-    async def made(operations: Operations) -> int:
+    async def count(operations: Operations) -> int:
         return len(await operations.engine.definitions.of((x.name, x) for x in tools))
 
-    return bridge.run(made)
+    return bridge.run(count)
 
 
 def test_arguments_and_results_pass_unchecked_where_references_double(tmp_path: Path):
     line = ANSWER % '{"content": [], "structuredContent": {"a": 1}}'
-    tools = tool("echo", inputSchema=doubled(45)), tool("raw", outputSchema=doubled(45))
-    with watched(tmp_path, *tools) as (bridge, _):
+    tools = (
+        tool("echo", inputSchema=doubling_schema(45)),
+        tool("raw", outputSchema=doubling_schema(45)),
+    )
+    with bridge_without_stalls(tmp_path, *tools) as (bridge, _):
         assert call(bridge, "hello") == "hello"
         assert bridge.call_tool("it", "raw", {"line": line}).structured == {"a": 1}
-        assert offer(bridge, bridge.list_tools("it")) == 2
+        assert count_definitions(bridge, bridge.list_tools("it")) == 2
         arguments, results = status_of(bridge, "it").notes
     assert arguments == (
         "Arguments of tool 'echo' are not checked: its inputSchema is unusable "

@@ -1,4 +1,4 @@
-"""Listing tools, resources and prompts: all pages, and what is odd in them costs only itself."""
+"""Listing tools, resources and prompts: all pages, and an invalid item is left out alone."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ WAYS = ["stdio", "stdio_old", "http", "http_old", "sse"]
 
 
 def tool(name: Any, **more: Any) -> dict[str, Any]:
-    """A tool as a server lists it."""
+    """Return a tool as a server lists it."""
     return {"name": name, "inputSchema": {"type": "object"}, **more}
 
 
-def listed(**options: Any) -> tuple[list[Tool], tuple[str, ...]]:
-    """What a bridge makes of a server's listing: the tools, and the notes on it."""
+def tools_and_notes(**options: Any) -> tuple[list[Tool], tuple[str, ...]]:
+    """Return the tools that a bridge gets from a server's listing, and its notes."""
     with bridge_with(it=entry(**options)) as bridge:
         return bridge.list_tools("it"), status_of(bridge, "it").notes
 
 
 def test_tags_are_read_from_where_fastmcp_puts_them():
-    """In any order, for it has them from a set; anything but a text is left out."""
+    """Their order varies, because fastmcp has a set; anything but a text is left out."""
     tags = {"tags": ["write", "", "admin", 5, None, "write"]}
     wrong = [tool(f"wrong{i}", _meta={"fastmcp": x}) for i, x in enumerate([3, {"tags": 1}, None])]
     keys = ("fastmcp", "_fastmcp")
-    tools, _ = listed(tools=[*(tool(x, _meta={x: tags}) for x in keys), *wrong])
+    tools, _ = tools_and_notes(tools=[*(tool(x, _meta={x: tags}) for x in keys), *wrong])
     assert [x.tags for x in tools] == [("admin", "write")] * 2 + [()] * 3
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_tool_keeps_everything_its_server_says_about_it(galleries: Bridge, server: str):
+def test_a_tool_keeps_all_fields_of_its_server(galleries: Bridge, server: str):
     """Schemas exactly as they were sent, in both eras."""
     tools = {x.name: x for x in galleries.list_tools(server)}
     add = tools["add"]
@@ -60,22 +60,24 @@ def test_a_tool_keeps_everything_its_server_says_about_it(galleries: Bridge, ser
     assert add.meta["acme/cost"] == 1
 
 
-def test_odd_details_of_a_tool_do_not_cost_the_tool():
+def test_a_tool_with_invalid_optional_fields_is_listed():
     odd = tool("odd", description=None, title=5, outputSchema="text", icons="none", execution=[],
                annotations={"readOnlyHint": "yes", "destructiveHint": True}, _meta=3)  # fmt: skip
     loose = {"name": "loose", "inputSchema": {"properties": {"a": {}}}}
     either = tool("either", inputSchema={"type": ["object", "null"]})
-    (first, *others), notes = listed(tools=[odd, loose, either])
+    (first, *rest), notes = tools_and_notes(tools=[odd, loose, either])
     assert (first.description, first.title, first.output_schema, first.meta) == ("", *[None] * 3)
     assert (first.annotations.read_only, first.annotations.destructive) == (None, True)
-    assert [x.input_schema for x in others] == [loose["inputSchema"], either["inputSchema"]]
+    assert [x.input_schema for x in rest] == [loose["inputSchema"], either["inputSchema"]]
     assert notes == ()
 
 
-def test_a_tool_whose_header_annotation_is_invalid_is_set_aside_with_a_note():
+def test_a_tool_whose_header_annotation_is_invalid_is_left_out_with_a_note():
     """MCP 2026-07-28: a client must not offer it."""
     schema = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
-    tools, notes = listed(era="modern", tools=[tool("bad", inputSchema=schema), tool("good")])
+    tools, notes = tools_and_notes(
+        era="modern", tools=[tool("bad", inputSchema=schema), tool("good")]
+    )
     assert names_of(tools) == ["good"]
     assert "Tool 'bad' was left out: an x-mcp-header in its inputSchema is not valid." in notes
 
@@ -91,19 +93,19 @@ def test_tools_that_the_settings_switch_off_are_not_listed():
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_instructions_reach_the_catalog_unless_they_are_off(era: str):
-    async def words(operations: Any) -> list[str]:
+    async def instructions(operations: Any) -> list[str]:
         return [operations.engine.catalog.instructions(x) for x in ("on", "off")]
 
     peer = entry(era=era, instructions="Send me all.")
     with bridge_with(on=peer, off={**peer, "instructions": False}) as bridge:
         bridge.connect(wait=True)
-        assert bridge.run(words) == ["Send me all.", ""]
+        assert bridge.run(instructions) == ["Send me all.", ""]
         assert bridge.instructions("off") == ""
         off = status_of(bridge, "off")
         assert (off.instructions, off.tells_instructions) == ("Send me all.", False)
 
 
-def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galleries: Bridge):
+def test_a_missing_resource_or_prompt_is_an_error_of_the_server(galleries: Bridge):
     with pytest.raises(ServerError, match="reading 'gallery://nope' was refused: Unknown resource"):
         galleries.read_resource("stdio", "gallery://nope")
     with pytest.raises(ServerError, match="the prompt 'nope' was refused"):
@@ -116,27 +118,29 @@ REVIEW = {"name": "review", "description": "Review it."}
 PAGE = {"name": "page", "uri": "it://page"}
 
 
-def asked(bridge: Bridge) -> dict[str, int]:
-    """How often the server was asked for each of its lists, by its own count."""
-    seen = json.loads(bridge.call_tool("it", "seen").text)
-    return {x: seen.count(f"{x}/list") for x in ("tools", "prompts", "resources")}
+def listing_counts(bridge: Bridge) -> dict[str, int]:
+    """Return how often the server has answered each of its listings."""
+    methods = json.loads(bridge.call_tool("it", "seen").text)
+    return {x: methods.count(f"{x}/list") for x in ("tools", "prompts", "resources")}
 
 
 def test_prompts_and_resources_are_listed_with_the_tools_and_answered_from_the_catalog():
     with bridge_with(it=entry(prompts=[REVIEW], resources=[PAGE])) as bridge:
-        assert (bridge.prompts(), bridge.resources()) == ({}, {}), "nothing is connected for it"
+        assert (bridge.prompts(), bridge.resources()) == ({}, {}), (
+            "reading the catalog connects nothing"
+        )
         bridge.connect(wait=True)
         assert bridge.prompts() == {"it": (Prompt("review", "Review it."),)}
         assert bridge.resources() == {"it": (Resource("it://page", "page"),)}
         assert bridge.list_prompts("it") == [Prompt("review", "Review it.")]
         assert bridge.list_resources("it") == [Resource("it://page", "page")]
-        assert asked(bridge) == {"tools": 1, "prompts": 1, "resources": 1}
+        assert listing_counts(bridge) == {"tools": 1, "prompts": 1, "resources": 1}
         bridge.disconnect("it")
         assert (bridge.prompts(), bridge.resources()) == ({}, {})
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_burst_of_notices_lists_once_what_changed_and_the_next_step_has_it(era: str):
+def test_a_burst_of_notices_causes_one_listing_before_the_next_step(era: str):
     with bridge_with(it=entry(era=era, prompts=[REVIEW], resources=[])) as bridge:
         bridge.connect(wait=True)
         other = {**REVIEW, "name": "other"}
@@ -144,18 +148,18 @@ def test_a_burst_of_notices_lists_once_what_changed_and_the_next_step_has_it(era
                                              "notices": 50})  # fmt: skip
         assert [x.name for x in bridge.list_prompts("it")] == ["review", "other"]
         assert [x.name for x in bridge.prompts()["it"]] == ["review", "other"]
-        assert asked(bridge) == {"tools": 1, "prompts": 2, "resources": 1}
+        assert listing_counts(bridge) == {"tools": 1, "prompts": 2, "resources": 1}
         bridge.call_tool("it", "set_tools", {"tools": ["late"], "notices": 100})
         assert names_of(bridge.list_tools("it"))[-1] == "late"
-        assert asked(bridge) == {"tools": 2, "prompts": 2, "resources": 1}
+        assert listing_counts(bridge) == {"tools": 2, "prompts": 2, "resources": 1}
 
 
 REFUSED = '{"jsonrpc": "2.0", "id": ID, "error": {"code": 1, "message": "no"}}'
 
 
 @pytest.mark.parametrize("answer", [[], [["line", REFUSED]]], ids=["nothing", "an error"])
-def test_a_listing_of_prompts_that_fails_costs_no_tool_and_no_resource(answer: list[Any]):
-    """It is asked for again when somebody wants it."""
+def test_tools_and_resources_stay_usable_when_listing_prompts_fails(answer: list[Any]):
+    """The next request for prompts lists them again."""
     options = {"prompts": [REVIEW], "resources": [PAGE], "on": {"prompts/list": answer}}
     with bridge_with(it=entry(**options, listTimeout=0.2)) as bridge:
         assert "echo" in names_of(bridge.list_tools("it"))

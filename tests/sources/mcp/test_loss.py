@@ -1,4 +1,4 @@
-"""Connections that end: noticed at once, explained, healed at the next use."""
+"""Lost connections: noticed at once, explained, and opened again at the next use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTICED_SECONDS = 10.0
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"child": "heir"}], ids=["alone", "stdout left to a child"]
+    "options", [{}, {"child": "heir"}], ids=["alone", "a child holds its stdout"]
 )
 def test_a_server_killed_between_calls_is_started_again_without_a_call(options: Any):
     with bridge_with(it=entry(**options)) as bridge:
@@ -45,7 +45,7 @@ HTTP_WAYS: dict[str, tuple[dict[str, Any], Entry]] = {
 
 
 @pytest.fixture(params=HTTP_WAYS)
-def reached(request: pytest.FixtureRequest) -> Any:
+def connection(request: pytest.FixtureRequest) -> Any:
     """A server over HTTP, and a bridge that is connected to it."""
     options, entry_of = HTTP_WAYS[request.param]
     with fault_http(**options) as peer, bridge_with(it=entry_of(peer)) as bridge:
@@ -54,11 +54,13 @@ def reached(request: pytest.FixtureRequest) -> Any:
         yield peer, bridge
 
 
-def test_a_url_that_dies_is_noticed_and_used_when_it_is_back(reached: tuple[FaultHttp, Bridge]):
-    peer, bridge = reached
+def test_the_loss_of_a_server_behind_a_url_is_noticed_and_it_is_used_when_it_is_back(
+    connection: tuple[FaultHttp, Bridge],
+):
+    peer, bridge = connection
     hang = peer.faults["tools/call"] = Hang()
     under_way = bridge.submit(Operations.call_tool, "it", "echo", {"text": "x"})
-    assert hang.asked.wait(20)
+    assert hang.was_called.wait(20)
     peer.stop()
     with ends_within(20), pytest.raises(SourceClosed):
         under_way.result(30)
@@ -80,7 +82,7 @@ def test_a_url_that_dies_is_noticed_and_used_when_it_is_back(reached: tuple[Faul
 
 
 def call_after_a_loss(bridge: Bridge, mend: Callable[[], None] = bool) -> str:
-    """What a call says that is made as soon as another one is lost."""
+    """Return the text of a call that is made as soon as another one is lost."""
 
     async def lose_one(operations: Operations) -> str:
         try:
@@ -93,8 +95,8 @@ def call_after_a_loss(bridge: Bridge, mend: Callable[[], None] = bool) -> str:
     return bridge.run(lose_one)
 
 
-def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time():
-    """One made with the SDK, in both eras: noticed, explained, and used again when it is back."""
+def test_a_real_server_behind_a_url_may_be_killed_and_restarted_at_any_time():
+    """In both eras the loss is noticed and explained, and the server is used when it is back."""
     port = free_port()
     gallery = [sys.executable, mcp_servers.__file__, str(port)]
     url = f"http://127.0.0.1:{port}/mcp"
@@ -114,15 +116,15 @@ def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time(
         assert first != again
 
 
-def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
-    """The server may have done what it was asked."""
+def test_a_broken_connection_fails_one_call_which_is_not_repeated_blindly():
+    """The server may have carried out the call."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         hang = peer.faults["tools/call"] = Hang()
         other = bridge.submit(
             Operations.call_tool, "it", "echo", {"text": "other"}, timeout_seconds=9
         )
-        assert hang.asked.wait(20)
+        assert hang.was_called.wait(20)
         peer.faults["tools/call"] = drop
         with pytest.raises(SourceClosed, match="broke off during the call of 'echo'") as caught:
             call(bridge)
@@ -132,8 +134,8 @@ def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
         assert call(bridge, "fine") == "fine"
 
 
-def test_a_server_that_loses_many_calls_is_asked_about_each_loss_without_a_pause():
-    """The pause between two probes grows up to a minute; nobody who calls waits for it."""
+def test_each_of_many_lost_calls_is_followed_by_a_probe_without_a_pause():
+    """The pause between two probes grows up to a minute, but callers do not wait for it."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         with ends_within(20):
@@ -144,7 +146,7 @@ def test_a_server_that_loses_many_calls_is_asked_about_each_loss_without_a_pause
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_process_that_answers_a_ping_survives_calls_that_time_out(era: str):
-    """The protocol wants no word about a cancelled call; what the process holds must not go."""
+    """Servers need not answer a cancelled call, and a restart would lose the process's state."""
     with bridge_with(it=entry(era=era)) as bridge:
         first = bridge.call_tool("it", "pid").text
         for _ in range(3):
@@ -153,7 +155,7 @@ def test_a_process_that_answers_a_ping_survives_calls_that_time_out(era: str):
         assert bridge.call_tool("it", "pid").text == first
 
 
-def test_a_ping_decides_and_not_a_slow_listing_whether_a_session_goes_on():
+def test_a_session_continues_if_a_ping_is_answered_even_if_listing_hangs():
     with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.faults["tools/call"] = peer.faults["tools/list"] = Hang()
@@ -162,12 +164,12 @@ def test_a_ping_decides_and_not_a_slow_listing_whether_a_session_goes_on():
                 call(bridge, "x", timeout_seconds=0.2)
         del peer.faults["tools/call"]
         assert call(bridge, "fine") == "fine"
-        assert peer.peer.seen_methods().count("initialize") == 1
-        assert "ping" in peer.peer.seen_methods()
+        assert peer.peer.methods().count("initialize") == 1
+        assert "ping" in peer.peer.methods()
 
 
 def test_a_call_after_a_loss_waits_no_longer_than_its_own_limit():
-    """Whether the server is still there takes up to five seconds to find out."""
+    """It takes up to five seconds to find out whether the server still answers."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.faults["tools/call"] = drop
@@ -178,7 +180,7 @@ def test_a_call_after_a_loss_waits_no_longer_than_its_own_limit():
             call(bridge, "x", timeout_seconds=0.3)
 
 
-def test_disconnecting_ends_calls_under_way_and_the_next_use_connects_again():
+def test_disconnecting_ends_open_calls_and_the_next_use_connects_again():
     with bridge_with(it=entry()) as bridge:
         first = int(bridge.call_tool("it", "pid").text)
         waiting = bridge.submit(Operations.call_tool, "it", "never")

@@ -24,7 +24,7 @@ _INSTALL_SECONDS = 60
 
 
 def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
-    """The same for a package of the Model Context Protocol project at npm; skips without it."""
+    """Return the settings of a server of the MCP project from npm; skip if it is not installed."""
     script = NPM / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js"
     node = shutil.which("node")
     if node is None or not script.exists():
@@ -34,33 +34,35 @@ def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
-    """A server that needs mcp 1.x, in an environment of its own; made once and kept."""
+    """A server that needs mcp 1.x, in an environment of its own that later runs use again."""
     program = MCP1 / "bin" / "mcp-server-sqlite"
     if not program.exists():
-        _make_mcp1()
+        _install_mcp1()
     database = tmp_path_factory.mktemp("sqlite") / "t.db"
     entry = {"command": str(program), "args": ["--db-path", str(database)]}
     with bridge_with(sqlite=entry) as bridge:
         yield bridge
 
 
-def _make_mcp1() -> None:
+def _install_mcp1() -> None:
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
-        pytest.skip(f"needs {SQLITE[0]} with {SQLITE[1]!r} in {MCP1}; with uv it is made here")
+        pytest.skip(f"needs {SQLITE[0]} with {SQLITE[1]!r} in {MCP1}; with uv it is installed here")
     for command in (
         [uv, "venv", "--quiet", "--python", sys.executable, str(MCP1)],
         [uv, "pip", "install", "--quiet", "--python", str(MCP1 / "bin" / "python"), *SQLITE],
     ):
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=_INSTALL_SECONDS
+            )
         except subprocess.TimeoutExpired:
             pytest.skip(f"{SQLITE[0]} could not be installed in time")
-        if done.returncode:
-            pytest.skip(f"{SQLITE[0]} could not be installed: {done.stderr.strip()[-200:]}")
+        if result.returncode:
+            pytest.skip(f"{SQLITE[0]} could not be installed: {result.stderr.strip()[-200:]}")
 
 
-def test_the_time_server_answers():
+def test_the_time_server_can_be_called():
     program = str(Path(sys.executable).parent / "mcp-server-time")
     with bridge_with(time={"command": program}) as bridge:
         assert names_of(bridge.list_tools("time")) == ["get_current_time", "convert_time"]
@@ -69,8 +71,8 @@ def test_the_time_server_answers():
         assert status_of(bridge, "time").era == "2026-07-28"
 
 
-def test_a_server_of_the_older_sdk_answers(sqlite_server: Bridge):
-    """It knows nothing of server/discover, and says so in a long traceback on stderr."""
+def test_a_server_of_the_older_sdk_can_be_called(sqlite_server: Bridge):
+    """It does not know server/discover, and prints a long traceback about it on stderr."""
     call = sqlite_server.call_tool
     call("sqlite", "create_table", {"query": "CREATE TABLE t (n INTEGER)"})
     call("sqlite", "write_query", {"query": "INSERT INTO t VALUES (42)"})
@@ -104,7 +106,7 @@ def everything() -> Generator[Bridge]:
 
 @pytest.mark.npm
 @pytest.mark.parametrize("server", ["stdio", "http"])
-def test_the_everything_server_answers(everything: Bridge, server: str):
+def test_the_everything_server_can_be_called(everything: Bridge, server: str):
     call = everything.call_tool
     assert call(server, "echo", {"message": "hello"}).text == "Echo: hello"
     weather = call(server, "get-structured-content", {"location": "Chicago"})
@@ -112,7 +114,7 @@ def test_the_everything_server_answers(everything: Bridge, server: str):
     steps: list[Any] = []
     slow = {"duration": 0.2, "steps": 2}
     call(server, "trigger-long-running-operation", slow, on_progress=lambda *x: steps.append(x))
-    assert [(done, total) for done, total, _ in steps] == [(1, 2), (2, 2)]
+    assert [(progress, total) for progress, total, _ in steps] == [(1, 2), (2, 2)]
     assert status_of(everything, server).era == "2025-11-25"
     text, blob = (x.uri for x in everything.list_resources(server) if x.is_template)
     assert everything.read_resource(server, text, {"resourceId": 1})[0].text
@@ -122,10 +124,10 @@ def test_the_everything_server_answers(everything: Bridge, server: str):
     assert departments.values == ("Sales", "Support")
     context = {"department": "Sales"}
     assert everything.complete(server, "completable-prompt", "name", "", context).values
-    inside = everything.get_prompt(
+    messages = everything.get_prompt(
         server, "resource-prompt", {"resourceType": "Text", "resourceId": "1"}
     )
-    assert any(isinstance(x.content, ResourcePart) for x in inside)
+    assert any(isinstance(x.content, ResourcePart) for x in messages)
     assert everything.instructions(server)
     uri = "demo://resource/dynamic/text/1"
     with everything.subscribe(server, uri) as subscription:

@@ -1,4 +1,4 @@
-"""Whatever a server answers with, the SDK takes the frame of it, and the content can be read."""
+"""The SDK accepts the frame of any response of a server, and we can read its content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xai_mcp_agent.sources.mcp.requests import McpRequest, current_request
 from xai_mcp_agent.sources.process import StderrLog
 
 pytestmark = pytest.mark.anyio
-few = settings(max_examples=50)
+few_examples = settings(max_examples=50)
 
 words = st.sampled_from(["text", "image", "audio", "resource", "resource_link", "object", "a", ""])
 _FIELDS = """
@@ -38,34 +38,34 @@ objects = st.dictionaries(fields, any_json, max_size=6)
 
 
 async def read(method: str, answer: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer as the SDK gets it, which is valid in every era; and as we read it."""
+    """Return the answer as the SDK gets it, valid in every era, and as we read it."""
     before, request = copy.deepcopy(answer), McpRequest()
     connection = Connection(ServerSettings(name="s", transport="stdio"), StderrLog(str))
     token = current_request.set(request)
     frame = await ServerDispatcher(None, None, connection, print).frame_of(method, answer)
     current_request.reset(token)
-    assert answer == before, "what came is left as it was"
+    assert answer == before, "the answer itself is unchanged"
     modern = () if method == "initialize" else ("2026-07-28",)
     for version in ("2024-11-05", "2025-11-25", *modern):
         validate_server_result(method, version, frame)
     return frame, request.answer
 
 
-@few
+@few_examples
 @given(any_json, objects)
 async def test_any_result_of_a_tool_can_be_read(content: Any, more: dict[str, Any]):
     frame, raw = await read("tools/call", {**more, "content": content})
     types.CallToolResult.model_validate(frame, by_name=False)
     result = result_of(raw)
-    alone = isinstance(content, str | dict)  # some servers forget the list
-    blocks = content if isinstance(content, list) else [content] * alone
+    is_single = isinstance(content, str | dict)  # some servers forget the list
+    blocks = content if isinstance(content, list) else [content] * is_single
     assert len(result.parts) == len(blocks), "no part is lost"
     assert result.structured == more.get("structuredContent")
     for part, block in zip(result.parts, blocks, strict=True):
-        assert not isinstance(part, UnknownPart) or part.raw == block, "it is kept as it came"
+        assert not isinstance(part, UnknownPart) or part.raw == block, "it is unchanged"
 
 
-@few
+@few_examples
 @given(any_json, objects)
 @example([], {"ttlMs": 2.0**63})
 async def test_any_listing_of_tools_can_be_read(tools: Any, more: dict[str, Any]):
@@ -77,21 +77,21 @@ async def test_any_listing_of_tools_can_be_read(tools: Any, more: dict[str, Any]
         assert isinstance(tool.input_schema, dict)
 
 
-@few
+@few_examples
 @given(any_json)
 async def test_any_message_of_a_prompt_can_be_read(content: Any):
     assert prompt_message_of({"role": "king", "content": content}).role == "user"
 
 
-ABILITIES = st.sampled_from(["tools", "resources", "logging", "experimental"])
-abilities = any_json | st.dictionaries(
-    ABILITIES, any_json | st.fixed_dictionaries({"listChanged": any_json}), max_size=3
+CAPABILITIES = st.sampled_from(["tools", "resources", "logging", "experimental"])
+capabilities = any_json | st.dictionaries(
+    CAPABILITIES, any_json | st.fixed_dictionaries({"listChanged": any_json}), max_size=3
 )
 
 
-@few
-@given(any_json, abilities, objects)
-async def test_any_handshake_can_be_read(info: Any, able: Any, more: dict[str, Any]):
-    answer = {**more, "serverInfo": info, "capabilities": able, "protocolVersion": None}
+@few_examples
+@given(any_json, capabilities, objects)
+async def test_any_handshake_can_be_read(info: Any, declared: Any, more: dict[str, Any]):
+    answer = {**more, "serverInfo": info, "capabilities": declared, "protocolVersion": None}
     frame, _ = await read("initialize", answer)
     assert types.InitializeResult.model_validate(frame, by_name=False).protocol_version

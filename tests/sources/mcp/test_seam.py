@@ -1,4 +1,4 @@
-"""The seam to the SDK: what `dispatcher.py` takes the place of is as it was when it was tried.
+"""The seam to the SDK: the code that `dispatcher.py` replaces has not changed since it was tried.
 
 After a change of the SDK read the new source, adapt `dispatcher.py`, run the tests of this folder
 and the conformance suite, then write the new digest here and the new range into pyproject.toml.
@@ -35,7 +35,7 @@ def test_the_sdk_is_unchanged_at_the_seam(function: Callable[..., Any], digest: 
     assert digest_of(function) == digest
 
 
-def test_a_session_has_no_new_option():
+def test_the_sdks_session_has_no_new_option():
     """One that the SDK adds may have to be handed on in `ServerClient._build_session`."""
     options = """
         read_stream write_stream read_timeout_seconds sampling_callback elicitation_callback

@@ -1,4 +1,4 @@
-"""Reaching a server: every transport, both eras, and what is said when it cannot be reached."""
+"""Reaching a server: every transport, both eras, and the error when it cannot be reached."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_the_era_is_negotiated_unless_the_settings_name_it():
     ],
     ids=["hangs", "exits"],
 )
-def test_a_server_that_cannot_start_is_left_alone_after_six_tries_until_somebody_asks(
+def test_a_server_that_cannot_start_is_tried_six_times_and_then_only_on_request(
     options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """docs/reliability.md. A start that took its whole time is no session that held."""
+    """docs/reliability.md. A start that times out does not count as a stable session."""
     monkeypatch.setattr(asyncio, "new_event_loop", FastLoop)
     (journal := tmp_path / "journal").touch()
     with bridge_with(it=entry(**options, journal=str(journal))) as bridge:
@@ -93,19 +93,19 @@ def starts_in(journal: Path) -> int:
     return journal.read_text(encoding="utf-8").count("start ")
 
 
-def test_a_server_that_ignores_the_probe_is_waited_for_once_and_no_longer_than_the_settings_say():
-    """Also by the next bridge; the SDK alone waits ten seconds each time."""
+def test_a_server_that_ignores_the_probe_costs_its_limit_once():
+    """The next bridge remembers it; the SDK alone waits ten seconds each time."""
     mute = entry(on={"server/discover": []}, probeTimeout=0.2)
-    for looked_at in (["server/discover", "initialize"], ["initialize"]):
+    for methods in (["server/discover", "initialize"], ["initialize"]):
         with bridge_with(it=mute) as bridge:
             with ends_within(9):
-                seen = json.loads(bridge.call_tool("it", "seen").text)
-                assert seen[: len(looked_at)] == looked_at
+                received = json.loads(bridge.call_tool("it", "seen").text)
+                assert received[: len(methods)] == methods
             assert status_of(bridge, "it").era == LEGACY
 
 
-def test_a_server_that_became_newer_is_asked_again(tmp_path: Path):
-    """What is remembered about it is only where to begin."""
+def test_a_server_that_became_newer_is_probed_again(tmp_path: Path):
+    """The remembered era is only the first one to try."""
     newer = {"era": "modern"}
     server = entry(journal=str(tmp_path / "journal"), then=newer)
     with bridge_with(it=server) as bridge:
@@ -118,7 +118,7 @@ def test_a_server_that_became_newer_is_asked_again(tmp_path: Path):
         assert status_of(bridge, "it").era == MODERN
 
 
-def test_what_keeps_a_server_from_starting_is_reported_with_what_to_change(tmp_path: Path):
+def test_a_server_that_cannot_start_is_reported_with_the_reason_and_the_fix(tmp_path: Path):
     (script := tmp_path / "script").touch()
     rows: tuple[tuple[dict[str, Any], str, str], ...] = (
         ({"command": "npx", "env": {"PATH": "/nowhere"}}, "the command 'npx' was not found.",
@@ -143,20 +143,20 @@ def test_only_variables_of_the_settings_are_passed(tmp_path: Path, monkeypatch: 
     server = {**entry(), "env": {"TOKEN": "from settings"}, "cwd": str(tmp_path)}
     with bridge_with(it=server) as bridge:
         text = bridge.call_tool("it", "environment").text
-    assert '"TOKEN": "***"' in text  # it has the secret, and the result does not
+    assert '"TOKEN": "***"' in text  # the server has the secret, and the result does not
     assert "from settings" not in text
     assert str(tmp_path.parent) in text
     assert "parent-only" not in text
 
 
-def test_an_attempt_that_began_before_a_server_was_mended_is_not_the_last(tmp_path: Path):
-    """Whoever asks in the middle of it gets the outcome of the next one."""
+def test_a_caller_during_a_failing_attempt_gets_the_outcome_of_the_next_one(tmp_path: Path):
+    """The attempt may have begun before the server was repaired."""
     mended, starts = tmp_path / "mended", tmp_path / "starts"
     server = entry(delay=0.2, exit=3, until=str(mended), journal=str(starts), mode="legacy")
     with bridge_with(it=server) as bridge:
         with pytest.raises(SourceFailed, match="exited with code 3"):
             bridge.list_tools("it")
-        wait_until(lambda: starts.read_text().count("start") == 2, "it is started again")
+        wait_until(lambda: starts.read_text().count("start") == 2, "it has started again")
         mended.touch()
         assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
 
@@ -170,7 +170,7 @@ def test_a_disabled_and_an_unknown_server_are_reported_by_name():
         assert status_of(bridge, "off").state == "disabled"
 
 
-def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
+def test_too_many_open_files_are_reported_and_servers_start_once_there_are_fewer(tmp_path: Path):
     body = """
         import resource
         from contextlib import suppress
@@ -182,7 +182,7 @@ def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
                 return f"{error.problem} {error.next_step}"
 
         def exhausted(name):
-            # Again and again: files in use before are closed a little later.
+            # Several times, because earlier files are closed a little later.
             for _ in range(20):
                 with suppress(OSError):
                     while True:
@@ -190,7 +190,7 @@ def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
                 if (refusal := outcome(name)) != "fine":
                     return refusal
                 bridge.disconnect(name)
-            return "never refused"
+            return "no error"
 
         peers = {x: entry(journal=journal) for x in ("it", "near")} | {"far": {"url": "URL"}}
         with Bridge({"mcpServers": peers}) as bridge:
@@ -208,15 +208,15 @@ def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
     with fault_http() as peer:
         code, output, errors = run_to_end(tmp_path, body.replace("URL", peer.url), warm_python())
     assert code == 0, errors
-    started, reached, *others = output.splitlines()
-    assert started.startswith("it could not be started: too many files are open here.")
-    assert "cannot be reached: too many open files here." in reached
-    assert "`ulimit -n" in started
-    assert "`ulimit -n" in reached
-    assert others == ["here", "fine", "fine"]
+    start_error, url_error, *rest = output.splitlines()
+    assert start_error.startswith("it could not be started: too many files are open here.")
+    assert "cannot be reached: too many open files here." in url_error
+    assert "`ulimit -n" in start_error
+    assert "`ulimit -n" in url_error
+    assert rest == ["here", "fine", "fine"]
 
 
-def test_a_server_inherits_what_the_sdk_would_give_it():
+def test_a_server_inherits_the_same_variables_as_with_the_sdk():
     from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
     assert sorted(INHERITED) == sorted(DEFAULT_INHERITED_ENV_VARS)

@@ -1,4 +1,4 @@
-"""A server's own words: kept, quoted, bounded, without secrets, and never in the way."""
+"""A server's stderr: its last lines are kept for errors, bounded and without secrets."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SECRET = "sk-live-0123456789abcdef"
 
 
 def log(*chunks: bytes) -> StderrLog:
-    """A log that was fed these bytes, and knows one secret."""
-    made = StderrLog(Secrets([SECRET]).redact)
+    """Return a log with these bytes that masks one secret."""
+    stderr = StderrLog(Secrets([SECRET]).redact)
     for chunk in chunks:
-        made.feed(chunk)
-    return made
+        stderr.feed(chunk)
+    return stderr
 
 
-def test_the_last_lines_are_shown_newest_last_and_an_unfinished_one_too():
-    made = log(b"one\ntwo\n\nthr", b"ee\nfou")
-    assert made.tail() == ("one", "two", "three", "fou")
-    made.feed(b"r\n")
-    assert made.tail() == ("one", "two", "three", "four"), "looking did not cut the line in two"
+def test_the_tail_is_the_last_lines_newest_last_with_an_unfinished_one():
+    stderr = log(b"one\ntwo\n\nthr", b"ee\nfou")
+    assert stderr.tail() == ("one", "two", "three", "fou")
+    stderr.feed(b"r\n")
+    assert stderr.tail() == ("one", "two", "three", "four"), "`tail` does not split the line"
 
 
 def test_the_tail_is_bounded():
@@ -38,23 +38,23 @@ def test_the_tail_is_bounded():
     assert sum(len(x) for x in endless) <= 24_000
 
 
-def test_a_secret_is_masked_wherever_the_line_is_cut():
+def test_a_secret_is_masked_wherever_the_bytes_are_cut():
     secret = SECRET.encode()
     for cut in range(len(secret)):
-        made = log(b"token " + secret[:cut], secret[cut:] + b" end\n")
-        assert made.tail() == ("token *** end",)
+        stderr = log(b"token " + secret[:cut], secret[cut:] + b" end\n")
+        assert stderr.tail() == ("token *** end",)
     long = log(b"x" * 1990 + b" " + secret + b"\n")
     assert "sk-live" not in long.tail()[0]
     endless = log(*[b"word " * 13_000 + secret + b" " for _ in range(3)])
     assert not any("sk-live" in line or "abcdef" in line for line in endless.tail())
 
 
-def test_broken_encodings_colours_and_progress_bars_are_readable():
-    made = log(b"caf\xe9\n", b"\x1b[31mred\x1b[0m\n", b"10%\r50%\r100%\n", b"a\x00b\n")
-    assert made.tail() == ("caf\ufffd", "red", "100%", "a\ufffdb")
+def test_broken_encodings_colours_and_progress_bars_become_readable():
+    stderr = log(b"caf\xe9\n", b"\x1b[31mred\x1b[0m\n", b"10%\r50%\r100%\n", b"a\x00b\n")
+    assert stderr.tail() == ("caf\ufffd", "red", "100%", "a\ufffdb")
 
 
-def test_the_stderr_tail_is_of_the_latest_start(tmp_path: object):
+def test_the_tail_is_of_the_latest_start(tmp_path: object):
     journal = f"{tmp_path}/journal"
     later = {"stderr": "second start"}
     with bridge_with(it=entry(stderr="first start", journal=journal, then=later)) as bridge:

@@ -1,4 +1,4 @@
-"""Hearing of changes of resources and lists, in both eras, over new connections, and no more."""
+"""Listeners for changes of resources and lists, in both eras and over new connections."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_a_change_of_a_resource_is_reported_until_closed(books: Bridge, server: 
     assert 2 <= len(uris) <= 20, "a burst is reported as one or few"
     uris.clear()
     with books.subscribe(server, TODAY) as later:
-        books.call_tool(server, "write", {"text": "heard by another"})
+        books.call_tool(server, "write", {"text": "for another listener"})
         assert later.wait(SECONDS) == TODAY
-    assert uris == [], "the first one is closed"
+    assert uris == [], "the first subscription is closed"
     subscription.close()
 
 
@@ -46,11 +46,13 @@ def test_lists_that_change_are_reported_by_their_names(books: Bridge, server: st
 
 
 @pytest.mark.parametrize("server", ["stdio_old", "http_old"])
-def test_the_older_era_is_asked_once_for_all_who_listen(books: Bridge, server: str):
+def test_a_server_of_the_older_era_gets_one_subscription_for_all_listeners(
+    books: Bridge, server: str
+):
     with books.subscribe(server, TODAY) as one, books.subscribe(server, TODAY) as other:
         assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
         books.call_tool(server, "write", {"text": "line", "uri": f"{TODAY}/line/1"})
-        assert one.wait(SECONDS) == TODAY, "MCP: a change below it counts"
+        assert one.wait(SECONDS) == TODAY, "MCP: a change below the resource counts"
         one.close()
         assert other.wait(SECONDS) == TODAY
         assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
@@ -59,19 +61,19 @@ def test_the_older_era_is_asked_once_for_all_who_listen(books: Bridge, server: s
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_subscription_outlives_its_connection(mode: str):
-    """Nobody reports what happened meanwhile, so everything counts as changed."""
+    """Changes meanwhile are not replayed, so everything counts as changed."""
     with (
         bridge_with(it=notes_entry(mode=mode)) as bridge,
         bridge.subscribe("it", TODAY) as subscription,
     ):
         with pytest.raises(SourceClosed):
             bridge.call_tool("it", "die")
-        assert subscription.wait(SECONDS) == TODAY, "it is connected again by itself"
+        assert subscription.wait(SECONDS) == TODAY, "it reconnects by itself"
         bridge.call_tool("it", "write", {"text": "after"})
         assert subscription.wait(SECONDS) == TODAY
 
 
-def test_a_listener_hears_again_when_a_disconnected_server_is_used_again():
+def test_a_listener_is_called_when_a_disconnected_server_is_used_again():
     with bridge_with(it=entry()) as bridge, bridge.watch("it") as lists:
         bridge.disconnect("it")
         assert lists.wait(0) == ""
@@ -95,7 +97,9 @@ def test_a_subscription_that_is_never_confirmed_ends_at_the_limit_of_a_call():
         bridge.subscribe("it", "x://y")
 
 
-def test_a_listener_that_raises_harms_nobody(books: Bridge, caplog: pytest.LogCaptureFixture):
+def test_other_listeners_and_calls_go_on_after_a_listener_has_raised(
+    books: Bridge, caplog: pytest.LogCaptureFixture
+):
     def clumsy(uri: str) -> None:
         raise KeyError(uri)
 
@@ -108,14 +112,14 @@ def test_a_listener_that_raises_harms_nobody(books: Bridge, caplog: pytest.LogCa
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("server", ["stdio", "http_old"])
-async def test_a_program_with_a_loop_hears_on_that_loop(books: Bridge, server: str):
-    changed, ours = anyio.Event(), asyncio.get_running_loop()
+async def test_a_program_with_a_loop_gets_changes_on_that_loop(books: Bridge, server: str):
+    changed, loop = anyio.Event(), asyncio.get_running_loop()
 
-    def hear(_: str) -> None:
-        assert asyncio.get_running_loop() is ours
+    def on_change(_: str) -> None:
+        assert asyncio.get_running_loop() is loop
         changed.set()
 
-    async with await books.aio.subscribe(server, TODAY, hear) as subscription:
+    async with await books.aio.subscribe(server, TODAY, on_change) as subscription:
         await books.aio.call_tool(server, "write", {"text": "x"})
         with anyio.fail_after(SECONDS):
             await changed.wait()
@@ -125,7 +129,7 @@ async def test_a_program_with_a_loop_hears_on_that_loop(books: Bridge, server: s
         assert await lists.wait(SECONDS) in ("resources", "prompts")
 
 
-def test_closing_the_bridge_closes_what_listens():
+def test_closing_the_bridge_closes_its_subscriptions():
     with bridge_with(it=entry(era="modern")) as bridge:
         lists = bridge.watch("it")
     lists.close()

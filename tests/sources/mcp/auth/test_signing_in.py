@@ -1,4 +1,4 @@
-"""A server that wants authorization: somebody signs in, and everything works from then on."""
+"""A server that requires authorization: a person signs in, and everything works from then on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_sign_in_is_kept_for_the_next_bridge(protected: Protected, tmp_path: P
         with bridge_to(protected, tmp_path, sign_in=sign_in, mode=mode) as bridge:
             token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         assert token in protected.service.tokens
-        assert protected.service.asked == [
+        assert protected.service.requests == [
             "metadata", "register", "authorize", "authorization_code",
         ]  # fmt: skip
 
@@ -44,27 +44,27 @@ def test_without_a_person_the_error_names_the_command(protected: Protected, tmp_
         failure = failure_of(bridge)
     assert "requires a sign-in" in failure.problem
     assert "xai-mcp-agent login it" in failure.next_step
-    assert protected.service.asked == ["metadata"], "nothing is registered for nobody"
+    assert protected.service.requests == ["metadata"], "no client is registered without a person"
 
 
-def test_no_limit_ends_a_sign_in(
+def test_the_start_timeout_does_not_end_a_sign_in(
     protected: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A person needs longer than a server may take to start."""
 
-    async def slowly(request: SignInRequest) -> str:
+    async def sign_in_slowly(request: SignInRequest) -> str:
         loop = asyncio.get_running_loop()
         real, later = loop.time, 60.0
-        # For the whole bridge a minute is over at once: whatever has a limit now is late.
+        # A minute passes at once for the whole bridge: every limit that runs now expires.
         monkeypatch.setattr(loop, "time", lambda: real() + later)
         await anyio.wait_all_tasks_blocked()
         return await anyio.to_thread.run_sync(go_there, request)
 
-    with bridge_to(protected, tmp_path, sign_in=slowly, startTimeout=30) as bridge:
+    with bridge_to(protected, tmp_path, sign_in=sign_in_slowly, startTimeout=30) as bridge:
         assert bridge.call_tool("it", "who").text
 
 
-def test_a_sign_in_has_a_limit_of_its_own(protected: Protected, tmp_path: Path):
+def test_a_sign_in_has_its_own_limit(protected: Protected, tmp_path: Path):
     async def never(_request: SignInRequest) -> None:
         await anyio.sleep_forever()
 
@@ -73,44 +73,46 @@ def test_a_sign_in_has_a_limit_of_its_own(protected: Protected, tmp_path: Path):
         assert failure_of(bridge).problem == "nobody signed in within 0.2 s."
 
 
-def test_the_browsers_listener_ignores_strangers_and_closes(protected: Protected, tmp_path: Path):
-    """Any page of the web can have a browser ask for an address on this machine."""
+def test_the_listener_for_the_browser_ignores_other_requests_and_closes(
+    protected: Protected, tmp_path: Path
+):
+    """Any web page can have a browser open an address on this machine."""
     ports, pages, statuses = list[int](), list[str](), list[int]()
 
-    def in_a_browser(request: SignInRequest) -> None:
+    def open_browser(request: SignInRequest) -> None:
         ports.append(urlsplit(request.redirect_uri).port or 0)
         for query in ("?code=theirs&state=guessed", "?error=access_denied", "", "?code=theirs"):
             statuses.append(httpx2.get(request.redirect_uri + query).status_code)
         pages.append(browse(request.url))
 
-    with bridge_to(protected, tmp_path, sign_in=in_a_browser) as bridge:
+    with bridge_to(protected, tmp_path, sign_in=open_browser) as bridge:
         assert bridge.call_tool("it", "who").text
         assert not listens(ports[0])
     assert statuses == [404] * 4
     assert "You can close this window" in pages[0]
 
 
-def test_the_address_of_the_settings_is_listened_to(protected: Protected, tmp_path: Path):
-    """RFC 8252: on this machine."""
+def test_the_listener_uses_the_address_in_the_settings(protected: Protected, tmp_path: Path):
+    """RFC 8252 allows addresses on this machine."""
     address = f"http://localhost:{free_port()}/back"
 
-    def in_a_browser(request: SignInRequest) -> None:
+    def open_browser(request: SignInRequest) -> None:
         assert request.redirect_uri == address
         browse(request.url)
 
     auth = {"redirectUri": address, "signInTimeout": 20}
-    with bridge_to(protected, tmp_path, sign_in=in_a_browser, auth=auth) as bridge:
+    with bridge_to(protected, tmp_path, sign_in=open_browser, auth=auth) as bridge:
         assert bridge.call_tool("it", "who").text
 
 
-def test_a_code_alone_is_enough(protected: Protected, tmp_path: Path):
-    """Where the browser cannot come back, a person copies what they see."""
+def test_a_person_may_enter_the_code_alone(protected: Protected, tmp_path: Path):
+    """Where the browser cannot reach us, a person copies the code."""
 
-    def only_the_code(request: SignInRequest) -> str:
+    def enter_code(request: SignInRequest) -> str:
         return parse_qs(urlsplit(go_there(request)).query)["code"][0]
 
     protected.service.metadata = {"authorization_response_iss_parameter_supported": False}
-    with bridge_to(protected, tmp_path, sign_in=only_the_code) as bridge:
+    with bridge_to(protected, tmp_path, sign_in=enter_code) as bridge:
         assert bridge.call_tool("it", "who").text
 
 
@@ -151,12 +153,12 @@ def test_a_failed_sign_in_is_explained_and_not_repeated(
         error = failure_of(bridge)
     assert words in error.problem
     assert error.next_step
-    assert len(requests) <= 1, "nobody is asked twice for one start"
+    assert len(requests) <= 1, "one start asks once"
 
 
 @pytest.mark.anyio
 async def test_two_sign_ins_at_once_take_turns(protected: Protected, tmp_path: Path):
-    """The second would close the server under the first."""
+    """Otherwise the second would close the server during the first."""
     with bridge_to(protected, tmp_path) as bridge:
         tools: list[int] = []
 
@@ -184,15 +186,17 @@ def test_after_a_failed_sign_in_the_next_use_asks_again(protected: Protected, tm
     assert (service.count("register"), service.count("authorize")) == (1, 3)
 
 
-def test_a_server_that_refuses_the_new_token_asks_once(protected: Protected, tmp_path: Path):
+def test_a_server_that_refuses_the_new_token_causes_one_sign_in(
+    protected: Protected, tmp_path: Path
+):
     protected.refuses_all = True
     with bridge_to(protected, tmp_path) as bridge:
         assert "refuses the token that was just issued for it" in failure_of(bridge).problem
     assert protected.service.count("authorize") == 1
 
 
-def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_path: Path):
-    """As Ctrl-C does, which ends the block."""
+def test_closing_the_bridge_ends_a_waiting_sign_in(protected: Protected, tmp_path: Path):
+    """Ctrl-C ends the block in the same way."""
     requests: list[SignInRequest] = []
 
     async def never(request: SignInRequest) -> None:
@@ -201,16 +205,16 @@ def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_
 
     with ends_within(40), bridge_to(protected, tmp_path, sign_in=never) as bridge:
         bridge.connect("it")
-        wait_until(lambda: bool(requests), "somebody is asked to sign in")
+        wait_until(lambda: bool(requests), "a person is asked to sign in")
     assert not listens(urlsplit(requests[0].redirect_uri).port or 0)
 
 
-def test_nobody_signs_in_if_the_settings_forbid_it(protected: Protected, tmp_path: Path):
+def test_there_is_no_sign_in_if_the_settings_forbid_it(protected: Protected, tmp_path: Path):
     entries: list[dict[str, Any]] = [{"headers": {"Authorization": "Bearer x"}}, {"auth": False}]
     for entry in entries:
         with bridge_to(protected, tmp_path, **entry) as bridge:
             assert "`Authorization` header" in failure_of(bridge).next_step
-    assert protected.service.asked == []
+    assert protected.service.requests == []
 
 
 def test_a_server_that_needs_a_key_and_offers_no_sign_in_is_reported(tmp_path: Path):
@@ -224,16 +228,18 @@ def test_a_server_that_needs_a_key_and_offers_no_sign_in_is_reported(tmp_path: P
     assert "`Authorization` header" in error.next_step
 
 
-def test_a_call_that_needs_more_rights_signs_in_for_them(protected: Protected, tmp_path: Path):
+def test_a_call_that_needs_more_scopes_causes_a_sign_in_for_them(
+    protected: Protected, tmp_path: Path
+):
     protected.scope_for["admin"] = "admin"
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
         assert bridge.call_tool("it", "admin").text == "done"
         assert bridge.call_tool("it", "who").text
-    assert protected.service.scopes_asked == ["tools", "tools admin"]
+    assert protected.service.requested_scopes == ["tools", "tools admin"]
 
 
-def test_rights_that_are_refused_are_requested_once(protected: Protected, tmp_path: Path):
+def test_scopes_that_are_refused_are_requested_once(protected: Protected, tmp_path: Path):
     protected.scope_for["admin"] = "admin"
     protected.service.grants = frozenset({"tools"})
     with bridge_to(protected, tmp_path) as bridge:
@@ -244,7 +250,7 @@ def test_rights_that_are_refused_are_requested_once(protected: Protected, tmp_pa
     assert protected.service.count("authorize") == 2
 
 
-def test_a_client_registered_by_hand_shows_its_secret_as_the_service_wants(tmp_path: Path):
+def test_a_client_in_the_settings_sends_its_secret_as_the_service_requires(tmp_path: Path):
     methods = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     with protected_server(metadata=methods) as protected:
         service = protected.service
@@ -258,14 +264,14 @@ def test_a_client_registered_by_hand_shows_its_secret_as_the_service_wants(tmp_p
             assert bridge.call_tool("it", "who").text
             service.end_access_tokens()
             assert bridge.call_tool("it", "who").text
-        assert service.scopes_asked == ["tools x"]
+        assert service.requested_scopes == ["tools x"]
         counts = [service.count(x) for x in ("register", "authorize", "refresh_token")]
         assert counts == [0, 1, 1]
         assert "a secret of length" not in next(tmp_path.glob("*.json")).read_text()
 
 
-def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, tmp_path: Path):
-    """Where a run has somebody to ask, signing in is one of the questions."""
+def test_a_run_with_a_person_asks_them_to_sign_in(protected: Protected, tmp_path: Path):
+    """The host of the run gets the page as a question."""
     questions: list[Question] = []
 
     def answer(question: Question) -> Answer:
@@ -274,7 +280,7 @@ def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, 
             browse(question.url)
         else:
             assert "sign in at 127.0.0.1, where this program is registered" in question.message
-            assert protected.service.asked == ["metadata"]
+            assert protected.service.requests == ["metadata"]
         return Answer.accepted()
 
     with Bridge(
@@ -284,11 +290,11 @@ def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, 
     assert [(x.server, x.is_sign_in) for x in questions] == [("it", False), ("it", True)]
 
 
-def test_nobody_who_declines_is_registered(protected: Protected, tmp_path: Path):
+def test_no_client_is_registered_if_the_person_declines(protected: Protected, tmp_path: Path):
     servers = {"it": protected.entry}
     for answer, words in ((Answer.declined("not now"), " (not now)"), (Answer.cancelled(""), "")):
         with Bridge(
             {"mcpServers": servers}, answer=lambda _, a=answer: a, token_folder=tmp_path
         ) as bridge:
             assert f"the page to sign in was not opened{words}" in failure_of(bridge).problem
-    assert set(protected.service.asked) == {"metadata"}
+    assert set(protected.service.requests) == {"metadata"}

@@ -1,4 +1,4 @@
-"""Where tokens are kept: only their owner reads them, and a damaged file costs a new sign-in."""
+"""The token store: only the owner can read it, and a damaged file costs a new sign-in."""
 
 from __future__ import annotations
 
@@ -16,34 +16,36 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other permi
 
 
 def server_at(url: str, **auth: str) -> ServerSettings:
-    """The settings of a server."""
+    """Return the settings of a server."""
     entry = {"url": url, "auth": auth or True}
     return settings_from({"mcpServers": {"it": entry}}).servers["it"]
 
 
 def record_of(url: str = URL) -> Record:
-    """What is kept about it."""
+    """Return a record with a token."""
     return Record(url, "https://sign-in.example", {"access_token": TOKEN, "expires_in": 60})
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> TokenStore:
     """An empty store whose folder does not exist yet."""
-    return TokenStore(tmp_path / "made" / "tokens")
+    return TokenStore(tmp_path / "new" / "tokens")
 
 
 async def write(store: TokenStore, server: ServerSettings) -> Path:
-    """Write a token; the file it is in."""
+    """Write a record, and return its file."""
     await store.write(server, record_of(server.url))
     return next(store.folder.glob("*.json"))
 
 
 @posix_only
 @pytest.mark.anyio
-async def test_only_the_owner_can_read_what_is_kept_and_what_was_open_is_closed(store: TokenStore):
+async def test_only_the_owner_can_read_tokens_and_open_files_are_closed_to_others(
+    store: TokenStore,
+):
     server = server_at(URL)
     file = await write(store, server)
-    assert [x.name for x in store.folder.iterdir()] == [file.name], "nothing half-written is left"
+    assert [x.name for x in store.folder.iterdir()] == [file.name], "there is no half-written file"
     for _ in range(2):
         assert store.folder.stat().st_mode & 0o777 == 0o700
         assert file.stat().st_mode & 0o777 == 0o600
@@ -77,16 +79,15 @@ async def test_a_damaged_file_costs_a_new_sign_in_and_no_error(store: TokenStore
 
 
 @pytest.mark.anyio
-async def test_a_token_is_found_for_its_own_url_and_client_only(store: TokenStore):
+async def test_a_token_is_read_for_its_own_url_and_client_only(store: TokenStore):
     await write(store, server_at(URL))
     assert (await store.read(server_at(URL))).access_token == TOKEN
-    others = (server_at("https://example.org/other"), server_at(URL, clientId="somebody-else"))
-    for other in others:
+    for other in (server_at(f"{URL}/other"), server_at(URL, clientId="somebody-else")):
         assert (await store.read(other)).access_token == ""
 
 
 @pytest.mark.anyio
-async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path):
+async def test_a_folder_that_cannot_be_created_is_a_note_and_no_error(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     store = TokenStore(tmp_path / "file" / "tokens")
     async with store.lock(server_at(URL)):
@@ -94,6 +95,6 @@ async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path
     assert store.notes
 
 
-def test_printing_a_record_shows_no_secret():
+def test_the_repr_of_a_record_has_no_secret():
     assert TOKEN not in repr(record_of())
     assert list(record_of().secrets()) == [TOKEN]

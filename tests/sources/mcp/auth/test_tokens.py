@@ -1,4 +1,4 @@
-"""Tokens that end, are renewed, revoked or refused, and where they never go."""
+"""Tokens that expire, are renewed, revoked or refused, and never leak."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ with Bridge({"mcpServers": {"it": {"url": url}}}, token_folder=folder) as bridge
 """
 
 
-def signed_in(protected: Protected, folder: Path, **more: Any) -> None:
-    """Somebody has signed in before, in another run."""
+def sign_in_before(protected: Protected, folder: Path, **more: Any) -> None:
+    """Sign in, in another run."""
     with bridge_to(protected, folder, **more) as bridge:
         bridge.list_tools("it")
 
 
-def test_a_token_that_ended_between_runs_is_renewed(protected: Protected, tmp_path: Path):
-    """The plain SDK forgets when a token ends, and has people sign in again."""
-    signed_in(protected, tmp_path)
+def test_a_token_that_expired_between_runs_is_renewed(protected: Protected, tmp_path: Path):
+    """The plain SDK forgets when a token expires, and asks for a new sign-in."""
+    sign_in_before(protected, tmp_path)
     file = next(tmp_path.glob("*.json"))
     file.write_text(json.dumps({**json.loads(file.read_text()), "expires_at": 1.0}))
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
@@ -45,19 +45,21 @@ def test_a_token_that_ended_between_runs_is_renewed(protected: Protected, tmp_pa
     assert protected.service.count("authorize") == 1
 
 
-def test_a_revoked_token_costs_a_call_and_no_connection(protected: Protected, tmp_path: Path):
-    signed_in(protected, tmp_path)
+def test_a_revoked_token_fails_a_call_and_keeps_the_connection(
+    protected: Protected, tmp_path: Path
+):
+    sign_in_before(protected, tmp_path)
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
         bridge.list_tools("it")
         protected.service.revoke_tokens()
         with pytest.raises(ServerError) as raised:
             bridge.call_tool("it", "who")
         assert "xai-mcp-agent login it" in raised.value.next_step
-        signed_in(protected, tmp_path)
-        assert bridge.call_tool("it", "who").text, "signed in meanwhile, in another program"
+        sign_in_before(protected, tmp_path)
+        assert bridge.call_tool("it", "who").text, "another program has signed in meanwhile"
 
 
-def test_a_service_that_is_down_costs_no_refresh_token(protected: Protected, tmp_path: Path):
+def test_the_refresh_token_survives_while_the_service_is_down(protected: Protected, tmp_path: Path):
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
         protected.service.end_access_tokens()
@@ -71,8 +73,8 @@ def test_a_service_that_is_down_costs_no_refresh_token(protected: Protected, tmp
 
 
 def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
-    """A refresh token is good for one use: the second process takes what the first one got."""
-    signed_in(protected, tmp_path)
+    """A refresh token can be used once: the second process takes the first one's new token."""
+    sign_in_before(protected, tmp_path)
     command = [warm_python(), "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
     pipe = subprocess.PIPE
     with (
@@ -97,7 +99,7 @@ def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
 
 
 def test_calls_at_once_share_one_renewal_and_run_side_by_side(protected: Protected, tmp_path: Path):
-    """The plain SDK sends one request at a time to a server that wants a token."""
+    """The plain SDK sends one request at a time to a server that requires a token."""
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
         protected.service.end_access_tokens()
@@ -109,15 +111,17 @@ def test_calls_at_once_share_one_renewal_and_run_side_by_side(protected: Protect
     assert protected.service.count("refresh_token") == 1
 
 
-def test_a_new_sign_in_service_gets_nothing_of_the_old_one(protected: Protected, tmp_path: Path):
-    """MCP: credentials are bound to the issuer that gave them."""
-    signed_in(protected, tmp_path)
+def test_a_new_sign_in_service_gets_no_credentials_of_the_old_one(
+    protected: Protected, tmp_path: Path
+):
+    """MCP: credentials are bound to the issuer that issued them."""
+    sign_in_before(protected, tmp_path)
     with protected_server() as other:
         protected.move_to(other.service)
         with bridge_to(protected, tmp_path) as bridge:
             token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         assert token in other.service.tokens
-        assert other.service.asked == ["metadata", "register", "authorize", "authorization_code"]
+        assert other.service.requests == ["metadata", "register", "authorize", "authorization_code"]
 
 
 def test_tokens_are_in_no_error_or_log(
@@ -169,7 +173,7 @@ def test_a_machine_signs_with_its_key(protected: Protected, tmp_path: Path):
         ("privateKey", "not a key at all", "private key cannot be used"),
     ],
 )
-def test_a_machine_with_wrong_credentials_gets_an_error_that_does_not_show_them(
+def test_an_error_about_wrong_credentials_of_a_machine_does_not_contain_them(
     protected: Protected, tmp_path: Path, name: str, value: str, problem: str
 ):
     protected.service.add_client("robot", "secret of a robot")

@@ -1,4 +1,4 @@
-"""A server's questions during a call: answered by a program, declined, too late, in both eras."""
+"""Questions of a server during a call: answered by a program, declined or late, in both eras."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WAYS = ["stdio", "stdio_old", "http", "http_old"]
 
 
 class Programmed:
-    """Answers what a test says, and keeps what it was asked."""
+    """A program that gives the answer `next`, and keeps the questions."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
         self.next: Any = Answer.accepted({"colour": "red"})
 
     def __call__(self, question: Question) -> Answer:
-        self.asked.append(question)
+        self.questions.append(question)
         match self.next:
             case Exception():
                 raise self.next
@@ -65,7 +65,7 @@ def servers(asking_url: str, program: Programmed) -> Generator[Bridge]:
 def ask(
     bridge: Bridge, server: str, request: dict[str, Any], **more: Any
 ) -> tuple[Any, ToolResult]:
-    """What the server was answered, and the whole result."""
+    """Return the answer that the server got, and the whole result."""
     result = bridge.call_tool(server, "ask", {**request, **more})
     assert not result.is_error, result.text
     return json.loads(result.text), result
@@ -76,37 +76,39 @@ def test_a_form_and_a_page_are_answered_by_the_program_or_refused(
     servers: Bridge, program: Programmed, server: str, caplog: pytest.LogCaptureFixture
 ):
     """MCP, elicitation, form mode and URL mode; a refusal is in the notes and in the log, too."""
-    program.asked, program.next = [], Answer.accepted({"colour": "red"})
+    program.questions, program.next = [], Answer.accepted({"colour": "red"})
     answer, result = ask(servers, server, form())
     assert (answer["action"], answer["content"], result.notes) == ("accept", {"colour": "red"}, ())
     answer, _ = ask(servers, server, page("https://example.org/sign-in"))
     assert answer["action"] == "accept"
     assert "content" not in answer
-    opened = Question(server, "Sign in there.", url="https://example.org/sign-in")
-    assert program.asked == [Question(server, "Which colour?", COLOUR), opened]
+    page_question = Question(server, "Sign in there.", url="https://example.org/sign-in")
+    assert program.questions == [Question(server, "Which colour?", COLOUR), page_question]
     for refusal in (Answer.declined("not today"), Answer.cancelled("not today")):
         program.next = refusal
         answer, result = ask(servers, server, form())
         assert answer["action"] == refusal.action
         assert "A question of the server" in result.notes[0]
         assert "not today" in result.notes[0]
-        logged = f"xai_mcp_agent.servers.{server}", logging.WARNING, result.notes[0]
-        assert logged in caplog.record_tuples
+        record = f"xai_mcp_agent.servers.{server}", logging.WARNING, result.notes[0]
+        assert record in caplog.record_tuples
 
 
 def test_a_program_that_answers_wrongly_cancels_the_question(servers: Bridge, program: Programmed):
-    for program.next, says in (
+    for program.next, reason in (
         (Answer.accepted({"colour": 7}), "colour"),
         (KeyError("oops"), "raised KeyError"),
         ({"colour": "red"}, "returned a dict, not an Answer"),
     ):
         answer, result = ask(servers, "http", form())
         assert answer["action"] == "cancel"
-        assert says in result.notes[0]
+        assert reason in result.notes[0]
 
 
 @pytest.mark.parametrize("server", ["hasty", "hasty_old"])
-def test_an_answer_has_the_limit_of_the_settings(servers: Bridge, program: Programmed, server: str):
+def test_an_answer_has_the_time_limit_of_the_settings(
+    servers: Bridge, program: Programmed, server: str
+):
     program.next = release = threading.Event()
     try:
         answer, result = ask(servers, server, form())
@@ -116,8 +118,8 @@ def test_an_answer_has_the_limit_of_the_settings(servers: Bridge, program: Progr
     assert "within 0.2 s" in result.notes[0]
 
 
-def test_the_time_of_a_call_stops_while_somebody_is_asked(servers: Bridge, program: Programmed):
-    """The call has 0.3 s; whoever answers takes longer."""
+def test_the_clock_of_a_call_stops_while_a_person_is_asked(servers: Bridge, program: Programmed):
+    """The call has 0.3 s; the answer takes longer."""
     program.next = release = threading.Event()
     timer = threading.Timer(0.4, release.set)
     timer.start()
@@ -125,25 +127,25 @@ def test_the_time_of_a_call_stops_while_somebody_is_asked(servers: Bridge, progr
     assert answer["content"] == {"colour": "late"}
 
 
-def test_rounds_of_questions_are_answered_but_not_for_ever(servers: Bridge, program: Programmed):
+def test_rounds_of_questions_are_answered_up_to_a_limit(servers: Bridge, program: Programmed):
     """MCP 2026-07-28: a server may ask again with the answers so far."""
-    program.asked, program.next = [], Answer.accepted({"colour": "red"})
+    program.questions, program.next = [], Answer.accepted({"colour": "red"})
     answer, _ = ask(servers, "http", form(), rounds=3)
-    assert (answer["action"], len(program.asked)) == ("accept", 3)
+    assert (answer["action"], len(program.questions)) == ("accept", 3)
     with pytest.raises(ServerError, match="kept asking"):
         servers.call_tool("http", "ask", {**form(), "rounds": 1000})
-    assert len(program.asked) < 20
+    assert len(program.questions) < 20
 
 
-def test_the_settings_can_have_defaults_accepted(servers: Bridge, program: Programmed):
-    program.asked = []
+def test_the_settings_can_accept_default_values(servers: Bridge, program: Programmed):
+    program.questions = []
     answer, _ = ask(servers, "defaults", form())
     assert answer["content"] == {"colour": "blue"}
-    needed = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
-    answer, result = ask(servers, "defaults", form(schema=needed))
+    required = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    answer, result = ask(servers, "defaults", form(schema=required))
     assert answer["action"] == "decline"
     assert "these have no default: age" in result.notes[0]
-    assert program.asked == []
+    assert program.questions == []
 
 
 @pytest.mark.parametrize("server", ["no", "no_old"])
@@ -152,7 +154,7 @@ def test_elicitation_that_is_switched_off_is_not_declared(servers: Bridge, serve
     assert "elicitation" in json.loads(servers.call_tool("http", "declared").text)
 
 
-def test_without_a_person_the_refusal_says_what_to_do():
+def test_without_a_person_the_note_names_the_setting_to_change():
     with bridge_with(it=asking_entry()) as bridge:
         answer, result = ask(bridge, "it", form())
     assert answer["action"] == "decline"
@@ -160,17 +162,17 @@ def test_without_a_person_the_refusal_says_what_to_do():
 
 
 @pytest.mark.parametrize("action", ["accept", "decline"])
-def test_a_page_named_by_a_refusal_is_opened(servers: Bridge, program: Programmed, action: Any):
-    """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""
-    program.asked, program.next = [], Answer(action)
+def test_a_page_that_a_refusal_names_is_opened(servers: Bridge, program: Programmed, action: Any):
+    """MCP 2025-11-25, error -32042: the person needs time for the page, so the call fails."""
+    program.questions, program.next = [], Answer(action)
     with pytest.raises(ServerError, match="Complete the steps on the page") as raised:
         servers.call_tool("http_old", "locked")
     assert raised.value.code == -32042
-    assert [x.url for x in program.asked] == ["https://example.org/sign-in"]
+    assert [x.url for x in program.questions] == ["https://example.org/sign-in"]
 
 
 @pytest.mark.parametrize("server", ["http", "http_old"])
-def test_titles_and_icons_are_kept_as_data(servers: Bridge, server: str):
+def test_titles_and_icons_are_fields_of_tools_resources_and_prompts(servers: Bridge, server: str):
     icons = (Icon("data:image/png;base64,AA==", "image/png", ("48x48",)),)
     tool = next(x for x in servers.list_tools(server) if x.name == "locked")
     (resource,), (prompt,) = servers.list_resources(server), servers.list_prompts(server)

@@ -1,4 +1,4 @@
-"""What a server logs: in Python's logging and in its status."""
+"""Log messages of a server: in Python's logging and in its status."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WAYS = ["stdio", "stdio_old", "http", "http_old"]
 
 
 def log(bridge: Bridge, server: str, level: str, text: str) -> None:
-    """Have the server log this."""
+    """Have the server log a message."""
     bridge.call_tool(server, "log", {"level": level, "text": text})
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_what_a_server_logs_is_in_the_log_and_in_its_status(
+def test_messages_of_a_server_are_in_pythons_log_and_in_its_status(
     servers: Bridge, server: str, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.DEBUG, logger=LOGGER):
@@ -35,9 +35,11 @@ def test_what_a_server_logs_is_in_the_log_and_in_its_status(
     assert "too low" not in caplog.text
 
 
-def test_the_settings_say_how_much_a_server_logs(servers: Bridge, caplog: pytest.LogCaptureFixture):
+def test_the_settings_set_the_level_of_a_servers_log(
+    servers: Bridge, caplog: pytest.LogCaptureFixture
+):
     with caplog.at_level(logging.DEBUG, logger=LOGGER):
-        log(servers, "off", "emergency", "unheard")
+        log(servers, "off", "emergency", "below the level")
         log(servers, "all", "debug", "a detail")
         wait_until(lambda: "a detail" in caplog.text, "it is logged")
-    assert "unheard" not in caplog.text
+    assert "below the level" not in caplog.text

@@ -1,4 +1,4 @@
-"""The roots of a server: chosen by settings, by its arguments, or the working folder."""
+"""The roots of a server: from its settings, from its arguments, or the working folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_working_folder_is_the_root(mode: str, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(folder)
     with bridge_with(it=asking_entry(mode=mode)) as bridge:
         assert roots_of(bridge) == [(folder.as_uri(), "my wörk #1")]
-        # The child was made where it is; the person's script moves on.
+        # The process stays in its folder; the person's script may change its own.
         monkeypatch.chdir(tmp_path)
         assert roots_of(bridge) == [(tmp_path.as_uri(), tmp_path.name)]
         monkeypatch.chdir(folder)
@@ -38,13 +38,13 @@ def test_the_working_folder_is_the_root(mode: str, tmp_path: Path, monkeypatch: 
         assert roots_of(bridge) == []
 
 
-def test_roots_are_those_of_the_settings_or_the_arguments(tmp_path: Path):
+def test_roots_come_from_the_settings_or_the_arguments(tmp_path: Path):
     """A server may take roots in place of its arguments: they must be the same folders."""
-    chosen = asking_entry(roots=["data", "${userHome}"])
+    by_settings = asking_entry(roots=["data", "${userHome}"])
     by_arguments = asking_entry()
     by_arguments["args"] += [str(tmp_path), f"--data={tmp_path.parent}", "--verbose", "nothing"]
     for entry, folders in (
-        (chosen, [tmp_path / "data", Path.home()]),
+        (by_settings, [tmp_path / "data", Path.home()]),
         (by_arguments, [tmp_path, tmp_path.parent]),
     ):
         with Bridge(settings_from({"mcpServers": {"it": entry}}, folder=tmp_path)) as bridge:
@@ -56,16 +56,18 @@ def test_roots_are_offered_to_a_url_only_by_its_settings(asking_url: str, tmp_pa
         "here": asking_entry(),
         "none": asking_entry(roots=[]),
         "far": {"url": asking_url},
-        "chosen": {"url": asking_url, "roots": [str(tmp_path)]},
+        "by_settings": {"url": asking_url, "roots": [str(tmp_path)]},
     }
     with bridge_with(**servers) as bridge:
         declared = {x: bridge.call_tool(x, "declared").text for x in servers}
-    assert {x for x in servers if "roots" in json.loads(declared[x])} == {"here", "chosen"}
+    assert {x for x in servers if "roots" in json.loads(declared[x])} == {"here", "by_settings"}
 
 
 @pytest.mark.npm
-def test_the_filesystem_server_keeps_its_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """It takes its folders from the roots as soon as there are some."""
+def test_the_filesystem_server_keeps_the_folder_in_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It replaces its folders by the roots as soon as there are roots."""
     work, data, other = folders = [tmp_path / x for x in ("work", "data", "other")]
     for folder in folders:
         folder.mkdir()
@@ -82,6 +84,6 @@ def test_the_filesystem_server_keeps_its_argument(tmp_path: Path, monkeypatch: p
             def has_roots(name: str = name) -> bool:
                 return any("from MCP roots" in x for x in status_of(bridge, name).stderr_tail)
 
-            wait_until(has_roots, "it was sent the roots")
-            listed = bridge.call_tool(name, "list_allowed_directories").text
-            assert [x for x in folders if str(x) in listed] == [allowed]
+            wait_until(has_roots, "it has the roots")
+            text = bridge.call_tool(name, "list_allowed_directories").text
+            assert [x for x in folders if str(x) in text] == [allowed]

@@ -1,6 +1,6 @@
-"""Answers of servers behind a URL: taken where they can be understood, else quoted in the error.
+"""Responses of servers behind a URL: accepted if they can be understood, else quoted in the error.
 
-The fault suite has what goes wrong with an answer in both eras; here is what else a body can be.
+The fault suite has faults of responses in both eras; these are other bodies.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def body(data: bytes, kind: str = JSON, status: int = 200, **headers: str) -> Fa
 
 
 def message(before: bytes = b"", encoding: str = "utf-8", headers: Any = (), **parts: Any) -> Fault:
-    """Answer with a message of these parts; the id is the request's unless it is given."""
+    """Answer with a message of these parts; the default id is the request's."""
 
-    def answer(handler: Any, asked: dict[str, Any]) -> None:
-        text = {"jsonrpc": "2.0", "id": asked["id"], **parts}
+    def answer(handler: Any, request: dict[str, Any]) -> None:
+        text = {"jsonrpc": "2.0", "id": request["id"], **parts}
         data = before + json.dumps(text, ensure_ascii=False).encode(encoding)
         handler.answer(200, data, JSON, **dict(headers))
 
     return answer
 
 
-def as_text(handler: Any, asked: dict[str, Any]) -> None:
-    """A right answer whose id has become text."""
-    message(id=str(asked["id"]), result=RESULT)(handler, asked)
+def with_text_id(handler: Any, request: dict[str, Any]) -> None:
+    """Answer correctly, but with the id as text."""
+    message(id=str(request["id"]), result=RESULT)(handler, request)
 
 
 UNUSABLE: tuple[tuple[Fault, str], ...] = (
@@ -60,7 +60,7 @@ UNUSABLE: tuple[tuple[Fault, str], ...] = (
 )  # fmt: skip
 
 
-def test_an_unusable_answer_is_quoted_and_costs_its_call_only():
+def test_an_unusable_response_is_quoted_and_fails_only_its_call():
     with connected() as (peer, bridge):
         for fault, words in UNUSABLE:
             peer.faults["tools/call"] = fault
@@ -73,11 +73,11 @@ def test_an_unusable_answer_is_quoted_and_costs_its_call_only():
             assert call(bridge) == "fine"
 
 
-UNDERSTOOD: dict[str, Fault] = {
+USABLE: dict[str, Fault] = {
     "after a byte order mark": message(b"\xef\xbb\xbf", result=RESULT),
-    "id as text": as_text,
-    "id as text on a stream": on_a_stream(as_text),
-    # What answers a POST answers its request.
+    "id as text": with_text_id,
+    "id as text on a stream": on_a_stream(with_text_id),
+    # The response to a POST belongs to its request.
     "id of no request": message(id=999_999, result=RESULT),
     "id of no request on a stream": on_a_stream(message(id=999_999, result=RESULT)),
     "character set in the wrong header": message(
@@ -86,19 +86,19 @@ UNDERSTOOD: dict[str, Fault] = {
 }
 
 
-def test_an_answer_that_can_be_understood_is_taken():
+def test_a_response_that_can_be_understood_is_accepted():
     with connected() as (peer, bridge):
-        for name, fault in UNDERSTOOD.items():
+        for name, fault in USABLE.items():
             peer.faults["tools/call"] = fault
             assert call(bridge, "x") == "fine", name
-        # JSON-RPC 2.0: without an id where the server could not read the one of the request.
+        # JSON-RPC 2.0: an error has no id if the server could not read the request's.
         peer.faults["tools/call"] = message(id=None, error={"code": -1, "message": "no luck"})
         with pytest.raises(ServerError, match="was refused: no luck"):
             call(bridge)
 
 
-def test_a_large_answer_of_the_older_kind_arrives_as_it_was_sent():
-    """The SDK would end the connection for more than one MiB."""
+def test_a_large_response_over_sse_arrives_unchanged():
+    """The SDK would end the connection over an event of more than one MiB."""
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
         text = '"quoted" and \\ and \u4e2d\n' * 60_000
         result = {"content": [{"type": "text", "text": text}], "structuredContent": [[text]]}
@@ -107,21 +107,23 @@ def test_a_large_answer_of_the_older_kind_arrives_as_it_was_sent():
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_all_calls_have_the_same_headers_whoever_posts_them(era: str):
+def test_all_requests_have_the_same_headers(era: str):
     own = {"X-Key": "k-17", "User-Agent": "robot", "Host": "named.example"}
     with connected(era, headers=own) as (peer, bridge):
         call(bridge)
-    listing, sent = (peer.requests[peer.methods.index(x)] for x in ("tools/list", "tools/call"))
-    assert (sent["x-key"], sent["user-agent"], sent["host"]) == tuple(own.values())
-    named = {"mcp-name", "mcp-method"} if era == "modern" else set[str]()
-    assert listing.keys() | named == sent.keys()
-    assert ("mcp-session-id" in sent) == (era == "legacy")
-    different = {x for x in listing if listing[x] != sent[x]}
-    assert different == {"mcp-method", "content-length"} & sent.keys()
+    listing, call_headers = (
+        peer.requests[peer.methods.index(x)] for x in ("tools/list", "tools/call")
+    )
+    assert tuple(call_headers[x] for x in ("x-key", "user-agent", "host")) == tuple(own.values())
+    modern = {"mcp-name", "mcp-method"} if era == "modern" else set[str]()
+    assert listing.keys() | modern == call_headers.keys()
+    assert ("mcp-session-id" in call_headers) == (era == "legacy")
+    different = {x for x in listing if listing[x] != call_headers[x]}
+    assert different == {"mcp-method", "content-length"} & call_headers.keys()
 
 
 def echoing(before: int, status: int, kind: str) -> Fault:
-    """Say the secret again that came in a header, after so many other characters."""
+    """Answer with the secret in a header, after `before` other characters."""
 
     def echo(handler: Any, _: dict[str, Any]) -> None:
         text = "x" * before + handler.headers["authorization"] + "y" * 300
@@ -130,7 +132,7 @@ def echoing(before: int, status: int, kind: str) -> Fault:
     return echo
 
 
-def test_a_secret_that_is_echoed_stays_hidden_where_an_error_is_cut():
+def test_an_echoed_secret_stays_masked_where_an_error_is_cut():
     with connected(headers={"Authorization": f"Bearer {TOKEN}"}) as (peer, bridge):
         for before in (0, 85, 99, 290):
             for status, kind in ((200, "text/plain"), (200, JSON), (500, "text/plain")):
@@ -142,7 +144,7 @@ def test_a_secret_that_is_echoed_stays_hidden_where_an_error_is_cut():
                 assert call(bridge) == "fine"
 
 
-def test_long_words_of_a_server_are_cut():
+def test_long_messages_of_a_server_are_cut():
     words = "w" * 60_000
     with connected() as (peer, bridge):
         for fault in (message(error={"code": -1, "message": words}), refuse(500, words)):
@@ -153,8 +155,8 @@ def test_long_words_of_a_server_are_cut():
 
 
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(status: int):
-    """A wrong token sent many times may lock an account. Its headers may be no text at all."""
+def test_a_refusal_that_only_a_person_can_fix_is_not_tried_again(status: int):
+    """A wrong token sent many times may lock an account. The header may have invalid bytes."""
     challenge = b'www-authenticate: Bearer realm="\xff\xfe"\r\n'
     refusal = raw(b"HTTP/1.1 %d No\r\n%scontent-length: 1\r\n\r\n\x80" % (status, challenge))
     with fault_http() as peer:
@@ -162,8 +164,10 @@ def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(st
         with bridge_with(it=peer.entry(type="http")) as bridge:
             with pytest.raises(SourceFailed, match=f"HTTP {status}") as caught:
                 bridge.list_tools("it")
-            assert type(caught.value) is SourceFailed, "its name is shown in a lab"
-            wait_until(lambda: status_of(bridge, "it").state == "failed", "it is left alone", 1)
+            assert type(caught.value) is SourceFailed, "the lab displays its name"
+            wait_until(
+                lambda: status_of(bridge, "it").state == "failed", "it is not tried again", 1
+            )
             posted = [x for x in peer.methods if x in ("server/discover", "initialize")]
             assert len(posted) == 2, "the probe for the era, and the handshake"
             peer.faults.clear()
@@ -194,7 +198,7 @@ def test_an_sse_server_that_cannot_be_used_is_explained():
 
 @pytest.mark.parametrize("fault", [refuse(500, "boom"), drop], ids=["refused", "dropped"])
 def test_a_lost_message_to_an_sse_server_fails_its_call_at_once(fault: Fault):
-    """The answer would come on the other stream, so nobody would ever answer."""
+    """The response would come on the other stream, and would never arrive."""
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
         bridge.list_tools("it")
         peer.faults["tools/call"] = fault
@@ -204,6 +208,6 @@ def test_a_lost_message_to_an_sse_server_fails_its_call_at_once(fault: Fault):
         assert call(bridge, "back") == "back"
 
 
-def test_a_server_that_does_not_answer_the_goodbye_keeps_nobody_waiting():
+def test_closing_does_not_wait_for_a_server_that_ignores_the_end_of_its_session():
     with ends_within(25), connected("legacy") as (peer, _):
         peer.faults["DELETE"] = Hang()

@@ -1,4 +1,4 @@
-"""URLs that cannot be reached: names, certificates, proxies and old protocols are told apart."""
+"""URLs that cannot be reached: errors distinguish names, certificates, proxies and protocols."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from xai_mcp_agent import SourceFailed
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Signs certificates, and is trusted by nobody who was not told."""
+    """An authority for certificates that is trusted only where it is configured."""
     return trustme.CA()
 
 
-def secured(certificate: trustme.LeafCert) -> ssl.SSLContext:
-    """What a server with this certificate needs."""
+def tls_context(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    """Return the TLS context of a server with this certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
     return context
 
 
 def failure_of(url: str) -> SourceFailed:
-    """Why a server at this URL cannot be used."""
+    """Return the error for a server at this URL."""
     with bridge_with(it={"url": url}) as bridge, pytest.raises(SourceFailed) as caught:
         bridge.list_tools("it")
     return caught.value
@@ -38,25 +38,25 @@ def failure_of(url: str) -> SourceFailed:
 
 @pytest.fixture
 def trusting(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SSL_CERT_FILE names the authority, as the error tells people to do."""
+    """Have SSL_CERT_FILE name the authority, as the error advises."""
     file = tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(str(file))
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
 
 
 @pytest.mark.usefixtures("trusting")
-def test_a_certificate_that_the_environment_vouches_for_is_trusted(authority: trustme.CA):
+def test_a_certificate_from_ssl_cert_file_is_trusted(authority: trustme.CA):
     with (
-        fault_http(era="modern", tls=secured(authority.issue_cert("127.0.0.1"))) as peer,
+        fault_http(era="modern", tls=tls_context(authority.issue_cert("127.0.0.1"))) as peer,
         bridge_with(it=peer.entry()) as bridge,
     ):
         assert bridge.call_tool("it", "echo", {"text": "safe"}).text == "safe"
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
+def test_a_certificate_of_an_unknown_authority_is_not_trusted(
     authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    with fault_http(tls=secured(authority.issue_cert("127.0.0.1"))) as peer:
+    with fault_http(tls=tls_context(authority.issue_cert("127.0.0.1"))) as peer:
         error = failure_of(peer.url)
         assert peer.requests == []
     assert "CERTIFICATE_VERIFY_FAILED" in error.problem
@@ -68,15 +68,18 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
 
 
 @pytest.mark.usefixtures("trusting")
-def test_a_certificate_that_cannot_be_used_is_reported_with_the_reason(authority: trustme.CA):
+def test_an_unusable_certificate_is_reported_with_the_reason(authority: trustme.CA):
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    too_old = secured(authority.issue_cert("127.0.0.1"))
+    too_old = tls_context(authority.issue_cert("127.0.0.1"))
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         too_old.maximum_version = ssl.TLSVersion.TLSv1_1
     too_old.set_ciphers("DEFAULT@SECLEVEL=0")
     for context, words in (
-        (secured(authority.issue_cert("127.0.0.1", not_after=yesterday)), "renew its certificate"),
-        (secured(authority.issue_cert("elsewhere.invalid")), "write that name in `url`"),
+        (
+            tls_context(authority.issue_cert("127.0.0.1", not_after=yesterday)),
+            "renew its certificate",
+        ),
+        (tls_context(authority.issue_cert("elsewhere.invalid")), "write that name in `url`"),
         (too_old, "Its TLS is too old to be safe"),
     ):
         with fault_http(tls=context) as peer:
@@ -90,7 +93,7 @@ def test_a_server_that_speaks_only_http_2_is_reported():
     assert "does not speak HTTP/1.1: check the port" in error.next_step
 
 
-def test_a_server_on_this_machine_is_never_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_on_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.MonkeyPatch):
     """httpx2 would send even loopback to the proxy of the environment."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -115,7 +118,7 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
     assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
 
 
-def test_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch):
+def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "example.invalid")
     assert "proxy" not in failure_of("http://example.invalid/mcp").problem

@@ -15,8 +15,8 @@ TOKEN = "tok-0123456789abcdef"
 SECRETS = {"Authorization": f"Bearer {TOKEN}", "X-Key": TOKEN, "Cookie": f"s={TOKEN}"}
 
 
-def moved_to(place: str, status: int = 307) -> Any:
-    """Send every request to `place` that was not sent there yet."""
+def redirect_to(place: str, status: int = 307) -> Any:
+    """Redirect every request for another path to `place`."""
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
         if handler.path == place:
@@ -28,33 +28,33 @@ def moved_to(place: str, status: int = 307) -> Any:
 
 
 def failure_of(bridge: Bridge) -> SourceFailed:
-    """Why it cannot be used."""
+    """Return the error of the server."""
     with pytest.raises(SourceFailed) as caught:
         bridge.list_tools("it")
     return caught.value
 
 
 @pytest.mark.parametrize(("era", "status"), [("modern", 307), ("legacy", 308)])
-def test_a_redirect_within_the_server_is_followed_with_all_that_was_sent(era: str, status: int):
+def test_a_redirect_within_the_server_is_followed_with_all_headers(era: str, status: int):
     with fault_http(era=era) as peer:
-        peer.faults["*"] = moved_to("/mcp/", status)
+        peer.faults["*"] = redirect_to("/mcp/", status)
         with bridge_with(it=peer.entry(headers=SECRETS)) as bridge:
             for number in range(3):  # each call anew
                 assert call(bridge, f"{number}") == f"{number}"
         assert {x["authorization"] for x in peer.requests} == {f"Bearer {TOKEN}"}
 
 
-def test_a_stream_of_the_older_kind_is_followed_too():
+def test_a_redirect_of_an_sse_stream_is_followed_too():
     with fault_http() as peer, bridge_with(it={"url": peer.url, "type": "sse"}) as bridge:
-        peer.faults["GET"] = moved_to("/sse", 302)
+        peer.faults["GET"] = redirect_to("/sse", 302)
         assert call(bridge, "there") == "there"
 
 
 @pytest.mark.parametrize(("status", "sse"), [(302, False), (307, False), (308, False), (307, True)])
 def test_a_redirect_to_another_server_sends_it_nothing(status: int, sse: bool):
     with fault_http() as peer, fault_http() as other:
-        seen: list[Any] = []
-        other.faults["*"] = other.faults["GET"] = lambda handler, _: seen.append(handler.headers)
+        headers: list[Any] = []
+        other.faults["*"] = other.faults["GET"] = lambda handler, _: headers.append(handler.headers)
         refusal = refuse(status, location=f"{other.url}?key=1#part")
         peer.faults["*"] = peer.faults["GET"] = refusal
         url = peer.sse_url if sse else peer.url
@@ -64,11 +64,11 @@ def test_a_redirect_to_another_server_sends_it_nothing(status: int, sse: bool):
         assert "edirect" in error.problem
         assert f"to {other.url}" in error.problem
         assert error.next_step == "Write the address where the server really is as `url`."
-        assert seen == []
+        assert headers == []
         assert TOKEN not in str(error)
 
 
-def test_an_odd_place_is_named_and_not_gone_to():
+def test_a_redirect_to_an_odd_address_is_reported_and_not_followed():
     """302 turns a POST into a GET without a body (RFC 9110)."""
     rows = (
         (307, "//elsewhere.invalid/mcp", "http://elsewhere.invalid/mcp"),
@@ -87,8 +87,8 @@ def test_an_odd_place_is_named_and_not_gone_to():
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_cookie_goes_back_to_the_server_that_set_it_and_to_nobody_else(era: str):
-    """A balancer before several servers may need it to find ours again."""
+def test_a_cookie_is_sent_only_to_the_server_that_set_it(era: str):
+    """A load balancer may need it to find the same server again."""
 
     def with_cookie(handler: Any, message: dict[str, Any]) -> None:
         data = answered(handler.owner, message)
@@ -100,7 +100,7 @@ def test_a_cookie_goes_back_to_the_server_that_set_it_and_to_nobody_else(era: st
             for _ in range(2):
                 call(bridge)
             bridge.call_tool("two", "echo", {"text": "x"})
-        sent = [x.get("cookie") for x, m in zip(one.requests, one.methods, strict=True)
-                if m == "tools/call"]  # fmt: skip
-        assert sent == [None, "node=7"]
+        cookies = [x.get("cookie") for x, m in zip(one.requests, one.methods, strict=True)
+                   if m == "tools/call"]  # fmt: skip
+        assert cookies == [None, "node=7"]
         assert not any("cookie" in x for x in two.requests)

@@ -1,4 +1,4 @@
-"""When a request is sent again: after "later", never into the blue, never beyond its limit."""
+"""Requests that are sent again: after a wait if the server asks for one, within their limit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ with_tools = partial(connected, tools=TOOLS)
 
 
 def calls_of(peer: FaultHttp) -> int:
-    """How often a call was sent so far; the next question is about those after it."""
+    """Return the number of calls since the last time, and count anew."""
     calls = peer.methods.count("tools/call")
     peer.methods.clear()
     return calls
 
 
-def test_a_call_refused_with_later_is_sent_again_after_the_wait_it_asks_for():
+def test_a_call_refused_with_a_wait_is_sent_again_after_it():
     """RFC 6585 and RFC 9110: it was not carried out, so any tool may be called again.
 
     The fault suite has a wait in seconds, in both eras.
@@ -48,8 +48,8 @@ def test_a_wait_that_is_too_long_or_unreadable_fails_the_call_at_once():
     later = {"31536000": r"retry after 31536000 s", "30": "30 s", "9" * 400: "inf s", FAR: "2591"}
     odd = dict.fromkeys(["", "soon", "-5", "Thu, 99 Foo 2026"], "503: busy")
     with with_tools() as (peer, bridge):
-        for asked, words in (later | odd).items():
-            header = asked.encode().decode("latin-1")
+        for wait, words in (later | odd).items():
+            header = wait.encode().decode("latin-1")
             peer.faults["tools/call"] = first(1, refuse(503, "busy", retry_after=header))
             with ends_within(15), pytest.raises(ServerError, match=words):
                 bridge.call_tool("it", "plain", timeout_seconds=20)
@@ -99,19 +99,19 @@ def test_other_refusals_are_not_tried_again():
             assert calls_of(peer) == 1
 
 
-def test_a_connection_that_ends_just_when_it_is_used_costs_no_call_that_may_go_twice():
+def test_a_repeatable_call_survives_a_connection_that_ends_when_it_is_used():
     with with_tools() as (peer, bridge):
         peer.faults["tools/call"] = ClosesIdle()
         assert [bridge.call_tool("it", "read").text for _ in range(4)] == ["this is read"] * 4
 
 
-def test_a_call_that_was_given_up_while_it_waited_is_not_carried_out_later():
-    """In the handshake era the request outlives the call that made it."""
+def test_a_call_that_is_cancelled_while_it_waits_is_not_sent_later():
+    """In the handshake era the POST outlives its call."""
     with with_tools("legacy") as (peer, bridge):
         peer.faults["tools/call"] = first(2, refuse(503, retry_after="1"))
         call = bridge.submit(Operations.call_tool, "it", "plain")
-        wait_until(lambda: "tools/call" in peer.methods, "the call came")
+        wait_until(lambda: "tools/call" in peer.methods, "the call has arrived")
         call.cancel()
-        wait_until(lambda: "notifications/cancelled" in peer.methods, "it was given up")
+        wait_until(lambda: "notifications/cancelled" in peer.methods, "it is cancelled")
         assert bridge.call_tool("it", "read").text == "this is read"
-        assert calls_of(peer) == 3, "the one given up, and twice the other"
+        assert calls_of(peer) == 3, "the cancelled call, and the other one twice"

@@ -1,4 +1,4 @@
-"""Streams of servers behind a URL: answers without an end, resumed ones, and those for notices."""
+"""Streams of servers behind a URL: endless responses, resumed streams, streams for notices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import SourceError, SourceFailed
 
 
-def test_a_stream_that_breaks_off_for_ever_ends_with_its_call_and_does_not_spin():
+def test_a_stream_that_breaks_off_for_ever_ends_with_its_call_and_is_resumed_slowly():
     """MCP 2025-11-25, transports, resumability: a GET with `Last-Event-ID`, after `retry`."""
     with connected("legacy") as (peer, bridge):
         stream = Resumable(peer, breaks=1_000_000, retry_ms=0)
@@ -22,10 +22,10 @@ def test_a_stream_that_breaks_off_for_ever_ends_with_its_call_and_does_not_spin(
             call(bridge, timeout_seconds=0.3)
         assert stream.resumed[:2] == ["0", "1"][: len(stream.resumed)]
         assert len(stream.resumed) <= 20
-        seen = len(stream.resumed)
+        count = len(stream.resumed)
         peer.faults.clear()
         assert call(bridge) == "fine"
-        assert len(stream.resumed) <= seen + 1, "nobody goes on for a call that is over"
+        assert len(stream.resumed) <= count + 1, "a call that has ended is not resumed"
 
 
 def test_a_hundred_calls_at_once_over_one_server_are_all_answered():
@@ -33,14 +33,14 @@ def test_a_hundred_calls_at_once_over_one_server_are_all_answered():
         hang = Hang()
         peer.faults["tools/call"] = first(1, hang)
         slow = threads.submit(call, bridge, "slow", timeout_seconds=30)
-        assert hang.asked.wait(10)
+        assert hang.was_called.wait(10)
         texts = [str(x) for x in range(100)]
         assert list(threads.map(lambda x: call(bridge, x), texts)) == texts
         bridge.disconnect("it")
         assert isinstance(slow.exception(10), SourceError)
 
 
-def test_a_stream_for_notices_that_is_refused_for_a_while_is_opened_in_the_end():
+def test_a_stream_for_notices_that_is_refused_at_first_is_opened_later():
     with fault_http(sessions=True, standing=True) as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["GET"] = first(1, refuse(500))
         bridge.list_tools("it")
@@ -59,14 +59,14 @@ def test_a_stream_that_always_ends_at_once_causes_few_listings():
 
 
 def only_sse(peer: FaultHttp, status: int) -> None:
-    """The stream is at the URL itself, and a POST to it is refused."""
+    """Refuse a POST to the URL, and open the stream there."""
     peer.faults["*"] = lambda handler, message: (
         handler.answer(status) if handler.path == "/mcp" else handler.answer_well(message)
     )
     peer.faults["GET"] = lambda handler, _: handler.open_stream()
 
 
-def test_a_refused_post_means_the_older_kind_which_is_remembered():
+def test_sse_is_used_and_remembered_after_a_refused_post():
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         only_sse(peer, 404)
         assert call(bridge, "old") == "old"
@@ -78,14 +78,14 @@ def test_a_refused_post_means_the_older_kind_which_is_remembered():
         assert peer.paths.count("/mcp") == posted
 
 
-def test_a_type_that_is_given_is_believed():
+def test_the_type_in_the_settings_is_used_without_a_guess():
     with fault_http() as peer, bridge_with(it=peer.entry(type="http")) as bridge:
         only_sse(peer, 405)
         bridge.connect("it", wait=True)
         assert 'set "type": "sse"' in status_of(bridge, "it").next_step
 
 
-def test_a_url_that_is_of_neither_kind_is_reported_by_its_first_answer():
+def test_a_url_of_neither_transport_is_reported_with_its_first_response():
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["*"] = refuse(404, "nothing here")
         peer.faults["GET"] = refuse(500, "nor here")
@@ -94,7 +94,7 @@ def test_a_url_that_is_of_neither_kind_is_reported_by_its_first_answer():
         assert "also not of the older kind (SSE)" in status_of(bridge, "it").next_step
 
 
-def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
+def test_a_json_rpc_error_does_not_cause_a_try_with_sse():
     refusal = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "expired"}}'
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["*"] = refuse(400, refusal, "application/json")
@@ -105,7 +105,7 @@ def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
 
 
 def test_an_endpoint_that_is_no_address_is_reported_at_once():
-    """The fault suite has one on another server; those of the Python SDK end lines with CRLF."""
+    """The fault suite has an endpoint on another server. The Python SDK sends CRLF."""
     event = b"event: endpoint\r\ndata: http://[::1/in\r\n\r\n"
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge, ends_within(20):
         peer.faults["GET"] = lambda handler, _: handler._stream([event])
