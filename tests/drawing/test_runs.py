@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.tools import FUNCTIONS, STATIC
+from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.results import MAX_RESULT_CHARS, ResultPages
+from xai_mcp_agent.agent.run_file import WaitingRun
+from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.core.results import ToolResult
+from xai_mcp_agent.core.tools import FUNCTIONS, STATIC, ToolKey
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.runs import (
@@ -23,6 +29,7 @@ from xai_mcp_agent.drawing.runs import (
     run_in_state,
     runs_in_history,
     runs_in_transcript,
+    state_in,
 )
 from xai_mcp_agent.drawing.tracing import trace_calls
 from xai_mcp_agent.history.event import Event, Subject
@@ -102,7 +109,7 @@ def test_a_history_has_runs_of_agents_and_one_run_for_each_other_process():
     assert (third.id, third.agents, len(third.calls)) == ("r1", ("helper",), 1)
 
 
-def test_a_run_is_read_from_a_conversation_and_from_a_state():
+def test_a_run_is_read_from_a_conversation():
     tool_call = {"id": "c1", "type": "function",
              "function": {"name": "my_lib_get_book", "arguments": '{"id": 3}'}}  # fmt: skip
     messages: list[Any] = [
@@ -113,10 +120,30 @@ def test_a_run_is_read_from_a_conversation_and_from_a_state():
     run = run_in_conversation(messages, {}, ["my", "my_lib"])
     call = RecordedCall("my_lib", "get_book", {"id": 3}, {"title": "X"})
     assert (run.question, run.calls) == ("Which?", (call,))
-    state = {"start": messages[:1], "additions": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
-             "names": [["openapi", "lib", "getBook", "my_lib_get_book"]]}  # fmt: skip
-    (call,) = run_in_state(json.loads(json.dumps(state)), []).calls
-    assert call == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
+
+
+def test_a_run_is_read_from_the_file_in_which_it_waits(tmp_path: Path):
+    """A result that was too long for the model is read whole."""
+    book = {"title": "X", "text": "y" * MAX_RESULT_CHARS}
+    pages = ResultPages(lambda key: key.name)
+    (excerpt,) = pages.show([ToolResult.of_text(json.dumps(book))])
+    function = {"name": "my_lib_get_book", "arguments": '{"id": 3}'}
+    tool_call = {"id": "c1", "type": "function", "function": function}
+    conversation = Conversation("Which?").with_messages(
+        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+        {"role": "tool", "tool_call_id": "c1", "content": excerpt},
+    )
+    names = ((ToolKey("openapi", "lib", "getBook"), "my_lib_get_book"),)
+    state = RunState(conversation, names=names, long_results=pages.texts)
+    file = tmp_path / "run.json"
+    WaitingRun(file, "helper", "", state).write()
+    call = RecordedCall("lib", "getBook", {"id": 3}, book, "openapi")
+    for text in (json.dumps(state.to_json()), file.read_text(encoding="utf-8")):
+        recorded = state_in(json.loads(text))
+        assert recorded is not None
+        run = run_in_state(recorded, [])
+        assert (run.question, run.calls) == ("Which?", (call,))
+    assert state_in({"run": "r", "event": "RunStarted"}) is None
 
 
 def test_the_recorded_beginning_of_a_long_result_is_read_as_data():
@@ -141,9 +168,14 @@ _LINES = st.fixed_dictionaries(
     {"event": _KINDS, "node": st.just("MCPCallTool")}, optional=dict.fromkeys(_FIELDS, _JSON)
 )
 
+_CONVERSATIONS = st.fixed_dictionaries({"start": _JSON, "additions": _JSON})
+_STATES = st.fixed_dictionaries(
+    {"conversation": _CONVERSATIONS | _JSON, "names": _JSON, "long_results": _JSON}
+)
+
 
 @settings(max_examples=40)
-@given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
+@given(st.lists(_LINES, max_size=8), _STATES)
 def test_no_file_raises_an_error_whatever_is_in_it(lines: list[Any], state: dict[str, Any]):
     """A file may come from anywhere; its odd tools and values become text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:

@@ -19,6 +19,7 @@ from ..drawing.runs import (
     run_in_state,
     runs_in_history,
     runs_in_transcript,
+    state_in,
 )
 from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
@@ -89,8 +90,8 @@ def runs_in_file(file: Path, document: Any, agent: str, loaded: Settings) -> lis
     """
     if isinstance(document, list):
         runs = [run_in_conversation(cast(list[Any], document), {}, loaded.sources)]
-    elif isinstance(document, dict) and "additions" in document:
-        runs = [run_in_state(cast(JsonObject, document), loaded.sources)]
+    elif (state := state_in(document)) is not None:
+        runs = [run_in_state(state, loaded.sources)]
     else:
         runs = runs_in_transcript(read_transcript(file), agent)
     if not any(x.calls for x in runs):

@@ -129,19 +129,35 @@ def run_in_conversation(
     return RecordedRun("", tuple(calls), next(questions, ""))
 
 
+def state_in(document: Any) -> JsonObject | None:
+    """Return the state of a run in its JSON, or in the JSON of a file of a waiting run."""
+    fields = as_object(document)
+    state = as_object(as_object(fields.get("run")).get("state")) or fields
+    return state if is_object(state.get("conversation")) else None
+
+
 def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
     """Return the run in the JSON of `RunState.to_json`."""
     names: dict[str, tuple[str, str, str]] = {}
     for entry in map(as_list, as_list(state.get("names"))):
-        if len(entry) == 4:
-            kind, source, tool, shown_name = map(str, entry)
-            names[shown_name] = (kind, source, tool)
-    results = _dict(state.get("kept")) or {}
+        if len(entry) == 2:
+            key = as_object(entry[0])
+            kind, source, tool = (str(key.get(x, "")) for x in ("kind", "source", "name"))
+            names[str(entry[1])] = (kind, source, tool)
+    conversation, texts = as_object(state.get("conversation")), as_object(state.get("long_results"))
     messages = [
-        {**x, "content": results.get(str(x.get("tool_call_id")), x.get("content"))}
-        for x in _objects([*as_list(state.get("start")), *as_list(state.get("additions"))])
+        {**x, "content": _whole_text(x.get("content"), texts)}
+        for part in ("start", "additions")
+        for x in _objects(conversation.get(part))
     ]
     return run_in_conversation(messages, names, sources)
+
+
+def _whole_text(content: Any, texts: Mapping[str, Any]) -> Any:
+    """Return the whole text of a result of which the model read an excerpt with its id."""
+    if not isinstance(content, str):
+        return content
+    return next((text for id_, text in texts.items() if f'"{id_}"' in content), content)
 
 
 def data_of(value: Any) -> Any:
