@@ -1,7 +1,7 @@
 """A shopping list as plain Python functions, which an agent uses as tools.
 
 `mcp_settings.json` names this file under `functions`; the node AgentUseFunctions gives it to an
-agent. Change it while a run goes on: the agent has what is new at its next step.
+agent. Change it during a run: the agent has the new functions at its next step.
 """
 
 from typing import Annotated, Literal

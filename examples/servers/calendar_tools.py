@@ -38,11 +38,11 @@ server = MCPServer(
     log_level="WARNING",  # to standard error; refusals that we word ourselves are not warnings
 )
 
-# They read the clock or calculate: nothing changes, nobody else is asked.
+# The tools read the clock or calculate; they change nothing and use no other service.
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
-# --- What the tools answer ---------------------------------------------------------------------
+# --- Results of the tools ----------------------------------------------------------------------
 
 
 class Moment(BaseModel):
@@ -83,10 +83,10 @@ class DayCount(BaseModel):
     end: Day
 
 
-# --- Reading what was asked --------------------------------------------------------------------
+# --- Reading the arguments ---------------------------------------------------------------------
 
 
-# Abbreviations are no names of zones, because several share one. What people may mean by them:
+# Abbreviations do not name a zone, because several zones share one. These may be meant:
 ABBREVIATIONS = {
     "aest": ["Australia/Sydney", "Australia/Brisbane"],
     "bst": ["Europe/London", "Asia/Dhaka"],
@@ -102,20 +102,20 @@ ABBREVIATIONS = {
 }
 
 
-@functools.cache  # a walk through the zone files, which stay the same while we run
+@functools.cache  # it reads all zone files, which do not change
 def zone_names() -> dict[str, str]:
-    """Every time zone's name by its spelling in lower case."""
+    """Return the names of all time zones by their spellings in lower case."""
     return {name.casefold(): name for name in sorted(zoneinfo.available_timezones())}
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """The time zone of this name in any case, or an error that names near ones."""
-    known = zone_names()
-    if not known:
+    """Return the time zone with this name, in any case, or raise an error with similar names."""
+    names = zone_names()
+    if not names:
         raise ToolError("This computer has no time zones. Install them: pip install tzdata")
     key = "_".join(name.split()).casefold()
-    if key in known:
-        return ZoneInfo(known[key])
+    if key in names:
+        return ZoneInfo(names[key])
     near = near_zones(key)
     if near:
         raise ToolError(f"There is no time zone {name!r}. Did you mean {' or '.join(near)}?")
@@ -125,19 +125,19 @@ def find_zone(name: str) -> ZoneInfo:
 
 
 def near_zones(key: str) -> list[str]:
-    """At most three zones that may be meant: by abbreviation, city (`berlin`) or likeness."""
+    """Return at most three similar zones: by abbreviation, city (`berlin`) or spelling."""
     if key in ABBREVIATIONS:
         return ABBREVIATIONS[key]
-    known = zone_names()
-    by_city = {name.rpartition("/")[2]: name for name in known if "/" in name}
+    names = zone_names()
+    by_city = {name.rpartition("/")[2]: name for name in names if "/" in name}
     cities = difflib.get_close_matches(key.rpartition("/")[2], by_city, n=3, cutoff=0.7)
     near = [by_city[city] for city in cities]
-    near += difflib.get_close_matches(key, known, n=3, cutoff=0.7)
-    return [known[name] for name in dict.fromkeys(near)][:3]
+    near += difflib.get_close_matches(key, names, n=3, cutoff=0.7)
+    return [names[name] for name in dict.fromkeys(near)][:3]
 
 
 def read_date(text: str) -> date:
-    """The day, or an error that shows the form."""
+    """Return the date, or raise an error that shows the form."""
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:
@@ -147,19 +147,19 @@ def read_date(text: str) -> date:
 
 
 def read_local_time(text: str, zone: ZoneInfo) -> datetime:
-    """A date and time, or a time today, on the clocks of this zone."""
+    """Return a date and time, or a time today, on the clocks of this zone."""
     text = text.strip()
     try:
-        if text[4:5] == "-":  # behind a year
-            read = datetime.fromisoformat(text)
+        if text[4:5] == "-":  # after a year
+            moment = datetime.fromisoformat(text)
         else:
-            read = datetime.combine(datetime.now(zone), time.fromisoformat(text))
+            moment = datetime.combine(datetime.now(zone), time.fromisoformat(text))
     except ValueError as error:
         raise ToolError(
             f"{text!r} is not a time ({error}). Write it like 09:30 or 2026-07-28T14:30."
         ) from error
-    local = read.replace(tzinfo=zone)
-    if read.utcoffset() not in (None, local.utcoffset()):
+    local = moment.replace(tzinfo=zone)
+    if moment.utcoffset() not in (None, local.utcoffset()):
         raise ToolError(
             f"{text!r} has another UTC offset than {zone.key}, where it is then "
             f"{signed_hours(utc_offset(local))}. Leave the offset out, or name the zone it is of."
@@ -168,7 +168,7 @@ def read_local_time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def clock_change_note(local: datetime) -> str | None:
-    """A sentence if this time occurs twice or never, because clocks are changed around it."""
+    """Return a note if this time occurs twice or never because the clocks change, or None."""
     if local.replace(fold=0).utcoffset() == local.replace(fold=1).utcoffset():
         return None
     back = local.astimezone(UTC).astimezone(local.tzinfo)
@@ -177,22 +177,22 @@ def clock_change_note(local: datetime) -> str | None:
     return f"{local:%H:%M} does not occur that day, as clocks go forward; {back:%H:%M} is meant."
 
 
-# --- Wording the answers -----------------------------------------------------------------------
+# --- Writing the results -----------------------------------------------------------------------
 
 
 def utc_offset(moment: datetime) -> timedelta:
-    """How far this moment's clocks are ahead of UTC."""
+    """Return how far the clocks of this moment are ahead of UTC."""
     return moment.utcoffset() or timedelta()
 
 
 def signed_hours(duration: timedelta) -> str:
-    """A difference of clocks as `-06:30`."""
+    """Return a difference between clocks as `-06:30`."""
     minutes = round(duration.total_seconds() / 60)
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def to_moment(local: datetime) -> Moment:
-    """The moment as the clocks of its zone show it."""
+    """Return the moment as the clocks of its zone show it."""
     return Moment(
         timezone=str(local.tzinfo),
         time=local.isoformat(timespec="seconds"),
@@ -203,7 +203,7 @@ def to_moment(local: datetime) -> Moment:
 
 
 def to_day(day: date) -> Day:
-    """The day with its weekday, week and number."""
+    """Return the day with its weekday, week and number."""
     week = day.isocalendar()
     return Day(
         date=day,
@@ -238,7 +238,7 @@ def convert_time(
     source, target = find_zone(from_timezone), find_zone(to_timezone)
     local = read_local_time(time, source)
     try:
-        # By way of UTC, so that a time that does not occur becomes the one that is meant.
+        # Through UTC, so that a time that does not occur becomes a real one.
         moment = local.astimezone(UTC)
         here, there = moment.astimezone(source), moment.astimezone(target)
         note = clock_change_note(local)
@@ -306,7 +306,7 @@ def main() -> None:
 
 
 def serve(http_port: int | None, sse_port: int | None) -> None:
-    """Serve on the port that is given, or else over stdio."""
+    """Serve on one of the ports, or else over stdio."""
     if http_port is not None:
         print(f"Serving at http://127.0.0.1:{http_port}/mcp, Ctrl+C ends.", file=sys.stderr)
         server.run("streamable-http", port=http_port)

@@ -27,7 +27,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
-LOAN_DAYS = 21  # three weeks: long enough for War and Peace, if one hurries
+LOAN_DAYS = 21  # three weeks: long enough for War and Peace, if you hurry
 LOANS_PER_READER = 3  # small enough that a workshop meets the limit
 
 server = MCPServer(
@@ -41,7 +41,7 @@ server = MCPServer(
     log_level="WARNING",  # to standard error; refusals that we word ourselves are not warnings
 )
 
-# What a client may rely on before it calls. Nothing here reaches beyond this library.
+# Promises to clients about the tools. None of them reaches beyond this library.
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 # Only adds a loan, and asking again adds no second one.
 LENDS = ToolAnnotations(
@@ -53,11 +53,11 @@ TAKES_BACK = ToolAnnotations(
 )
 
 
-# --- What the tools answer ---------------------------------------------------------------------
+# --- Results of the tools ----------------------------------------------------------------------
 
 
 class Book(BaseModel):
-    """A book and whether it is in the house."""
+    """A book, and whether it is available."""
 
     book_id: int = Field(description="The number other tools take.")
     title: str
@@ -160,8 +160,8 @@ BOOKS = [
 
 READERS = ["Ada", "Ben", "Chiara", "Dmitri", "Esi"]
 
-# book_id, reader, borrowed how many days ago, returned how many days ago (None: still out).
-# Esi is nine days late, so that there is something to find out.
+# book_id, reader, days since it was borrowed, days since it was returned (None: still on loan).
+# Esi is nine days late, so that there is something to discover.
 LOANS = [
     (6, "Ada", 120, 110),
     (6, "Chiara", 90, 75),
@@ -206,7 +206,7 @@ class Catalogue:
         self.open(":memory:")
 
     def open(self, file: str) -> None:
-        """Use this file, made and filled if it is new. Raises sqlite3.Error if that cannot be."""
+        """Open this file, and fill it if it is new. Raises sqlite3.Error if it cannot be used."""
         # isolation_level=None: transaction() begins each transaction itself.
         self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
@@ -215,19 +215,19 @@ class Catalogue:
                 fill(db)
 
     def close(self) -> None:
-        """Leave the database; one in memory is gone."""
+        """Close the database; one in memory is lost."""
         self._connection.close()
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """All or nothing, and nobody in between: not a thread, not another server on this file."""
-        with self._turn, self._connection as db:  # commits at the end, or takes back on an error
+        """Run a transaction that no other thread, and no other server on this file, interrupts."""
+        with self._turn, self._connection as db:  # commits at the end, or rolls back after an error
             db.execute("BEGIN IMMEDIATE")
             yield db
 
 
 def fill(db: sqlite3.Connection) -> None:
-    """Make the tables and put the first books, readers and loans in."""
+    """Create the tables and add the first books, readers and loans."""
     for statement in TABLES:
         db.execute(statement)
     db.executemany("INSERT INTO books VALUES (NULL, ?, ?, ?, ?)", BOOKS)
@@ -241,14 +241,14 @@ def fill(db: sqlite3.Connection) -> None:
 def add_loan(
     db: sqlite3.Connection, book_id: int, reader: str, start: date, end: date | None = None
 ) -> None:
-    """Record a loan from `start`; without `end` the book is still out."""
+    """Record a loan from `start`; without `end` the book is still on loan."""
     due = start + timedelta(days=LOAN_DAYS)
     dates = [day and day.isoformat() for day in (start, due, end)]
     db.execute("INSERT INTO loans VALUES (NULL, ?, ?, ?, ?, ?)", (book_id, reader, *dates))
 
 
 def plain(text: str) -> str:
-    """Lower case, no accents, no punctuation: `Les Misérables!` becomes `les miserables`."""
+    """Return a text in lower case, without accents and punctuation: `les miserables`."""
     letters = unicodedata.normalize(
         "NFKD", text.casefold()
     )  # an accent becomes a letter of its own
@@ -257,18 +257,18 @@ def plain(text: str) -> str:
 
 
 def to_book(row: sqlite3.Row) -> Book:
-    """A row of SELECT_BOOKS as the tools answer it."""
+    """Return a row of SELECT_BOOKS as a result."""
     return Book.model_validate({**dict(row), "subjects": row["subjects"].split(", ")})
 
 
 def to_loan(row: sqlite3.Row) -> Loan:
-    """A row of SELECT_LOANS as the tools answer it."""
+    """Return a row of SELECT_LOANS as a result."""
     overdue = row["due_on"] < date.today().isoformat()
     return Loan.model_validate({**dict(row), "overdue": overdue})
 
 
 def find_book(db: sqlite3.Connection, book_id: int) -> Book:
-    """The book of this number, or an error that says how to get a right one."""
+    """Return the book with this number, or raise an error that says how to find it."""
     row = db.execute(SELECT_BOOKS + "WHERE books.book_id = ?", (book_id,)).fetchone()
     if row is None:
         raise ToolError(f"There is no book {book_id}. Find its book_id with search_books.")
@@ -276,7 +276,7 @@ def find_book(db: sqlite3.Connection, book_id: int) -> Book:
 
 
 def find_reader(db: sqlite3.Connection, name: str) -> str:
-    """The reader's name as it is registered, or an error that lists the readers."""
+    """Return the registered name of a reader, or raise an error that lists the readers."""
     readers = [row["name"] for row in db.execute("SELECT name FROM readers ORDER BY name")]
     for reader in readers:
         if plain(reader) == plain(name):
@@ -285,13 +285,13 @@ def find_reader(db: sqlite3.Connection, name: str) -> str:
 
 
 def current_loans(db: sqlite3.Connection, reader: str | None = None) -> list[Loan]:
-    """What is out now, to everybody or to one reader, the earliest due first."""
+    """Return the current loans of everybody or of one reader, the earliest due first."""
     loans = [to_loan(row) for row in db.execute(SELECT_LOANS)]
     return [loan for loan in loans if reader in (None, loan.reader)]
 
 
 def check_may_borrow(db: sqlite3.Connection, book: Book, reader: str) -> None:
-    """The rules of the house, each with its own sentence and a way on."""
+    """Raise an error if a rule forbids the loan; it says what the reader can do."""
     if book.on_loan_to:
         raise ToolError(
             f"{book.title} (book {book.book_id}) is on loan to {book.on_loan_to} until "
@@ -337,12 +337,12 @@ def search_books(
     words = plain(query).split()
     with catalogue.transaction() as db:
         books = [to_book(row) for row in db.execute(SELECT_BOOKS + "ORDER BY title")]
-    found: list[Book] = []
+    matches: list[Book] = []
     for book in books:
         text = " " + plain(" ".join([book.title, book.author, *book.subjects]))
         if all(f" {word}" in text for word in words):
-            found.append(book)
-    return SearchResult(total=len(found), books=found[:limit])
+            matches.append(book)
+    return SearchResult(total=len(matches), books=matches[:limit])
 
 
 @server.tool(title="Look at a book", annotations=READS)
@@ -486,7 +486,7 @@ def main() -> None:
 
 
 def serve(http_port: int | None, sse_port: int | None) -> None:
-    """Serve on the port that is given, or else over stdio."""
+    """Serve on one of the ports, or else over stdio."""
     if http_port is not None:
         print(f"Serving at http://127.0.0.1:{http_port}/mcp, Ctrl+C ends.", file=sys.stderr)
         server.run("streamable-http", port=http_port)

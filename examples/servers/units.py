@@ -39,7 +39,7 @@ server = MCPServer(
     log_level="WARNING",  # to standard error; refusals that we word ourselves are not warnings
 )
 
-# Pure arithmetic: it changes nothing and asks nobody.
+# The tools calculate; they change nothing and use no other service.
 CALCULATES = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
@@ -51,7 +51,7 @@ Quantity = Literal["length", "mass", "temperature", "volume", "speed", "time", "
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit: (value + `zero`) * `factor` is the same in the base unit of its quantity."""
+    """A unit; (value + `zero`) * `factor` is the value in the base unit of its quantity."""
 
     quantity: Quantity
     symbol: str
@@ -74,8 +74,8 @@ HOUR, DAY = Fraction(3600), Fraction(86400)  # seconds
 YEAR = Fraction("365.25") * DAY  # the Julian year of astronomers
 
 # For each quantity, the base unit first: symbol, name, factor, then further spellings.
-# Symbols and spellings that are one or two letters long are taken as they are written ("Mb" is not
-# "MB"); names in any case, with "-er" for "-re", and with a plural s.
+# The case of symbols and spellings of one or two letters matters ("Mb" is not "MB"); names have any
+# case, "-er" for "-re", and a plural s.
 TABLE: dict[Quantity, list[tuple[str, str, Fraction | int | str, str]]] = {
     "length": [
         ("m", "metre", 1, ""),
@@ -185,12 +185,12 @@ TABLE: dict[Quantity, list[tuple[str, str, Fraction | int | str, str]]] = {
     ],
 }
 
-# What to add to a reading so that nothing is left at absolute zero.
+# The number to add to a temperature so that absolute zero becomes 0.
 ZERO_POINTS = {"°C": Fraction("273.15"), "°F": Fraction("459.67")}
 
 
 def read_table() -> list[Unit]:
-    """The rows of TABLE as units."""
+    """Return the rows of TABLE as units."""
     return [
         Unit(
             quantity=quantity,
@@ -208,46 +208,46 @@ def read_table() -> list[Unit]:
 UNITS = read_table()
 
 
-# --- Finding a unit by what somebody wrote -----------------------------------------------------
+# --- Finding a unit by its spelling ------------------------------------------------------------
 
 
 def as_symbol(text: str) -> str:
-    """The same symbol typed in another way is the same text: `m2` is `m²`, micro is mu."""
+    """Return the standard form of a symbol: `m²` for `m2`, the letter mu for micro."""
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
 def as_name(text: str) -> str:
-    """Names in one form: `Light_Years`, `light-year` and `light year` are all the last."""
+    """Return the standard form of a name: `light year` for `Light_Years` and `light-year`."""
     words = as_symbol(text).casefold().replace("-", " ").replace("_", " ").split()
     plain = " ".join(words).replace("meter", "metre").replace("liter", "litre")
     return plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
 
 
 def spellings(unit: Unit) -> tuple[str, ...]:
-    """Every way to write this unit."""
+    """Return all spellings of a unit."""
     return (unit.symbol, unit.name, *unit.also)
 
 
 def find_unit(text: str) -> Unit:
-    """The one unit that is meant, or an error that names the nearest."""
+    """Return the unit with this spelling, or raise an error with the nearest ones."""
     symbol, name = as_symbol(text), as_name(text)
-    found = [unit for unit in UNITS if symbol in map(as_symbol, spellings(unit))]
-    if not found and len(name) > 2:  # a symbol in the wrong case may be another unit: Mb and MB
-        found = [unit for unit in UNITS if name in map(as_name, spellings(unit))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ToolError(f"{text!r} may be {' or '.join(map(str, found))}. Say which.")
+    matches = [unit for unit in UNITS if symbol in map(as_symbol, spellings(unit))]
+    if not matches and len(name) > 2:  # a symbol in the wrong case may be another unit: Mb and MB
+        matches = [unit for unit in UNITS if name in map(as_name, spellings(unit))]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise ToolError(f"{text!r} may be {' or '.join(map(str, matches))}. Say which.")
     raise ToolError(f"There is no unit {text!r} here. {advice(name)}")
 
 
 def advice(name: str) -> str:
-    """The sentence that helps after an unknown unit: the nearest ones, or where to look."""
+    """Return the advice for an unknown unit: the nearest ones, or where to find all."""
     by_name: dict[str, list[str]] = {}
     for unit in UNITS:
         for spelling in map(as_name, spellings(unit)):
             by_name.setdefault(spelling, []).append(str(unit))
-    # A known spelling in the wrong case needs no guesses beside it.
+    # A spelling in the wrong case needs no other suggestions.
     near = [name] if name in by_name else difflib.get_close_matches(name, by_name, n=3, cutoff=0.7)
     units = list(dict.fromkeys(unit for spelling in near for unit in by_name[spelling]))
     if units:
@@ -316,8 +316,8 @@ def convert_units(
 
 
 def convert(value: float, source: Unit, target: Unit) -> float:
-    """The number itself. Refuses what is colder than possible or too large for a float."""
-    # The value as it was written: 0.1 is one tenth here, not the binary fraction beside it.
+    """Return the converted value; refuse one below absolute zero or too large for a float."""
+    # The decimal value: 0.1 is one tenth here, not the binary fraction near it.
     base = (Fraction(str(value)) + source.zero) * source.factor
     if source.quantity == "temperature" and base < 0:
         raise ToolError(f"{value:.15g} {source.symbol} is below absolute zero, 0 K = -273.15 °C.")
@@ -357,7 +357,7 @@ def main() -> None:
 
 
 def serve(http_port: int | None, sse_port: int | None) -> None:
-    """Serve on the port that is given, or else over stdio."""
+    """Serve on one of the ports, or else over stdio."""
     if http_port is not None:
         print(f"Serving at http://127.0.0.1:{http_port}/mcp, Ctrl+C ends.", file=sys.stderr)
         server.run("streamable-http", port=http_port)

@@ -3,11 +3,11 @@
     python workbench.py                over stdio, as an MCP client starts it
     python workbench.py --http 8004    at http://127.0.0.1:8004/mcp (Streamable HTTP)
 
-So many tools do not fit into a request to a model: an agent that uses this server searches for what
-it needs. Each tool is a line of a table, with its name, what it is for, and a function whose
-parameters are explained further above. Conversions are made from a table of units.
+So many tools do not fit into a request to a model: an agent that uses this server searches for the
+ones it needs. Each tool is a row of a table with its name, description and function; PARAMETERS has
+the schema of each parameter. Conversions follow from a table of units.
 
-Open it, add a line, connect again. Over stdio, standard output belongs to the protocol: to see a
+Open it, add a row, connect again. Over stdio, standard output belongs to the protocol: to see a
 value while you experiment, `print(value, file=sys.stderr)`.
 
 Needs only the `mcp` package (which brings jsonschema).
@@ -16,7 +16,6 @@ Needs only the `mcp` package (which brings jsonschema).
 import argparse
 import base64
 import calendar
-import colorsys
 import contextlib
 import hashlib
 import html
@@ -44,30 +43,30 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 CALCULATES = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
-MOST = 10_000  # characters and numbers; more is no small job
+MOST = 10_000  # characters of a text, items of a list
 Row = tuple[str, str, Callable[..., Any]]
 
 
-# --- Parameters: what a name means in every tool ------------------------------------------------
+# --- Parameters: the schema of each name, the same in every tool -------------------------------
 
 
 def number(words: str, **limits: float) -> dict[str, Any]:
-    """A number with its limits."""
+    """Return the schema of a number."""
     return {"type": "number", "description": words, **limits}
 
 
 def whole(words: str, **limits: int) -> dict[str, Any]:
-    """A whole number with its limits."""
+    """Return the schema of a whole number."""
     return {"type": "integer", "description": words, **limits}
 
 
 def text(words: str, **limits: Any) -> dict[str, Any]:
-    """A text."""
+    """Return the schema of a text."""
     return {"type": "string", "description": words, "maxLength": MOST} | limits
 
 
 def several(words: str, kind: str, least: int = 1) -> dict[str, Any]:
-    """A list of numbers or texts."""
+    """Return the schema of a list of numbers or texts."""
     items = {"type": kind}
     return {
         "type": "array",
@@ -139,7 +138,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-# --- Units: how many of the first one are one of these ------------------------------------------
+# --- Units: each as a number of the first unit of its quantity ---------------------------------
 
 UNITS: dict[str, dict[str, Fraction | int | str]] = {
     "length": {
@@ -176,7 +175,7 @@ UNITS: dict[str, dict[str, Fraction | int | str]] = {
 
 
 def conversions() -> Iterator[Row]:
-    """A tool for each pair of units of one quantity."""
+    """Yield a tool for each pair of units of one quantity."""
     for quantity, units in UNITS.items():
         for one, other in permutations(units, 2):
             factor = Fraction(units[one]) / Fraction(units[other])
@@ -186,68 +185,55 @@ def conversions() -> Iterator[Row]:
 
 
 def times(factor: Fraction) -> Callable[..., float]:
-    """A function that multiplies, exactly until its end."""
+    """Return a function that multiplies exactly and rounds once, at the end."""
     return lambda value: float(Fraction(str(value)) * factor)
 
 
-# --- What takes more than a line ----------------------------------------------------------------
+# --- Functions that take more than a line ------------------------------------------------------
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """The parts of a colour, 0 to 255."""
+    """Return red, green and blue of a colour, 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def hexed(*parts: float) -> str:
-    """A colour of its parts, 0 to 255."""
+def hex_colour(*parts: float) -> str:
+    """Return the colour with these parts, 0 to 255."""
     return "#" + "".join(f"{min(max(round(x), 0), 255):02x}" for x in parts)
 
 
-def mixed(colour: str, other: str, share: float) -> str:
-    """So many per cent of the other colour in this one."""
+def mix(colour: str, other: str, share: float) -> str:
+    """Return a colour with `share` per cent of another one in it."""
     pairs = zip(rgb(colour), rgb(other), strict=True)
-    return hexed(*(x + (y - x) * share / 100 for x, y in pairs))
-
-
-def hls(colour: str) -> tuple[float, float, float]:
-    """Hue, lightness and saturation, 0 to 1."""
-    return colorsys.rgb_to_hls(*(x / 255 for x in rgb(colour)))
-
-
-def turned(colour: str, degrees: float) -> str:
-    """The colour so far along the colour wheel."""
-    hue, lightness, saturation = hls(colour)
-    return hexed(
-        *(255 * x for x in colorsys.hls_to_rgb((hue + degrees / 360) % 1, lightness, saturation))
-    )
+    return hex_colour(*(x + (y - x) * share / 100 for x, y in pairs))
 
 
 def luminance(colour: str) -> float:
-    """The relative luminance, as the web's rules for contrast have it."""
+    """Return the relative luminance of a colour, as in the rules for contrast on the web."""
     parts = [x / 255 for x in rgb(colour)]
     light = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
     return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
 
 
 def contrast(colour: str, background: str) -> float:
-    """From 1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     low, high = sorted((luminance(colour), luminance(background)))
     return (high + 0.05) / (low + 0.05)
 
 
 def factors(whole: int) -> list[int]:
-    """The prime factors, the smallest first."""
-    found, divisor = list[int](), 2
+    """Return the prime factors of a number, the smallest first."""
+    prime_factors, divisor = list[int](), 2
     while divisor * divisor <= whole:
         while whole % divisor == 0:
-            found.append(divisor)
+            prime_factors.append(divisor)
             whole //= divisor
         divisor += 1
-    return [*found, whole] if whole > 1 else found
+    return [*prime_factors, whole] if whole > 1 else prime_factors
 
 
 def primes(limit: int) -> list[int]:
-    """The primes up to it."""
+    """Return the primes up to a limit."""
     sieve = bytearray([1]) * (limit + 1)
     for x in range(2, math.isqrt(limit) + 1):
         sieve[x * x :: x] = bytes(len(range(x * x, limit + 1, x)))
@@ -261,26 +247,26 @@ ROMAN = {
 
 
 def roman(n: int) -> str:
-    """A number in Roman numerals."""
+    """Return a number in Roman numerals."""
     if not 0 < n < 4000:
         raise ValueError("Roman numerals go from 1 to 3999.")
-    written = ""
+    numeral = ""
     for sign, size in ROMAN.items():
-        written, n = written + sign * (n // size), n % size
-    return written
+        numeral, n = numeral + sign * (n // size), n % size
+    return numeral
 
 
 def from_roman(text: str) -> int:
-    """A number that is written in Roman numerals."""
+    """Return the number of a Roman numeral."""
     sizes = [ROMAN.get(x, 0) for x in text.upper()]
-    found = sum(-x if x < y else x for x, y in zip(sizes, [*sizes[1:], 0], strict=True))
-    if not 0 < found < 4000 or roman(found) != text.upper():
-        raise ValueError(f"{text!r} is no Roman numeral.")
-    return found
+    n = sum(-x if x < y else x for x, y in zip(sizes, [*sizes[1:], 0], strict=True))
+    if not 0 < n < 4000 or roman(n) != text.upper():
+        raise ValueError(f"{text!r} is not a Roman numeral.")
+    return n
 
 
 def distance(one: str, other: str) -> int:
-    """So many letters have to be added, removed or replaced."""
+    """Return how many letters must be added, removed or replaced to get the other text."""
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one[:1000], 1):
         before, row[0] = row[0], at
@@ -290,7 +276,7 @@ def distance(one: str, other: str) -> int:
 
 
 def fibonacci(n: int) -> int:
-    """The n-th, from 0, 1, 1, 2."""
+    """Return the n-th number of 0, 1, 1, 2, 3, 5."""
     one, other = 0, 1
     for _ in range(n):
         one, other = other, one + other
@@ -298,19 +284,19 @@ def fibonacci(n: int) -> int:
 
 
 def without_accents(text: str) -> str:
-    """Letters without the marks above and below them."""
+    """Return a text without the marks above and below its letters."""
     parts = unicodedata.normalize("NFKD", text)
     return unicodedata.normalize("NFC", "".join(x for x in parts if not unicodedata.combining(x)))
 
 
 def words_of(text: str) -> list[str]:
-    """The words in it, also of a name such as `camelCase` or `snake_case`."""
+    """Return the words of a text, or of a name such as `camelCase` or `snake_case`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return re.findall(r"[^\W_]+", spaced)
 
 
 def easter(year: int) -> str:
-    """Easter Sunday of the Gregorian calendar (the anonymous computus)."""
+    """Return Easter Sunday in the Gregorian calendar (the anonymous computus)."""
     a, b, c = year % 19, year // 100, year % 100
     d = (19 * a + b - b // 4 - (b - (b + 8) // 25 + 1) // 3 + 15) % 30
     e = (32 + 2 * (b % 4) + 2 * (c // 4) - d - c % 4) % 7
@@ -319,19 +305,19 @@ def easter(year: int) -> str:
 
 
 def workdays(day: str, until: str) -> int:
-    """The days from one to the other, both counted, without Saturdays and Sundays."""
+    """Return the number of days from one to the other, both included, without weekends."""
     first, last = sorted((on(day), on(until)))
     weeks, rest = divmod((last - first).days + 1, 7)
     return 5 * weeks + sum((first + timedelta(x)).weekday() < 5 for x in range(rest))
 
 
 def on(day: str) -> date:
-    """A day as a date."""
+    """Return a day as a date."""
     return date.fromisoformat(day)
 
 
 def shift_month(day: str, count: int) -> str:
-    """So many months later, or on that month's last day."""
+    """Return the day `count` months later, or the last day of that month."""
     at = on(day)
     year, month = divmod(at.year * 12 + at.month - 1 + count, 12)
     last = calendar.monthrange(year, month + 1)[1]
@@ -339,13 +325,13 @@ def shift_month(day: str, count: int) -> str:
 
 
 def age(day: str, until: str) -> int:
-    """The whole years from a birthday on."""
+    """Return the whole years since a birthday."""
     born, then = on(day), on(until)
     return then.year - born.year - ((then.month, then.day) < (born.month, born.day))
 
 
 def great_circle(latitude1: float, longitude1: float, latitude2: float, longitude2: float) -> float:
-    """Kilometres over a round earth of its mean radius."""
+    """Return the kilometres between two places on a sphere with the earth's mean radius."""
     one, other = math.radians(latitude1), math.radians(latitude2)
     along = math.radians(longitude2 - longitude1)
     half = math.sin((other - one) / 2) ** 2
@@ -354,13 +340,13 @@ def great_circle(latitude1: float, longitude1: float, latitude2: float, longitud
 
 
 def payment(amount: float, rate: float, years: float) -> float:
-    """What a loan costs each month."""
+    """Return the monthly payment of a loan."""
     monthly, months = rate / 1200, years * 12
     return amount / months if not monthly else amount * monthly / (1 - (1 + monthly) ** -months)
 
 
 def percentile(numbers: list[float], p: float) -> float:
-    """Between the two nearest, in proportion."""
+    """Return a percentile, interpolated between the two nearest numbers."""
     ordered = sorted(numbers)
     place = (len(ordered) - 1) * p / 100
     low = math.floor(place)
@@ -368,12 +354,12 @@ def percentile(numbers: list[float], p: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def counted(items: list[str]) -> dict[str, int]:
-    """How often each is there, the most frequent first."""
+def count_each(items: list[str]) -> dict[str, int]:
+    """Return how often each item occurs, the most frequent first."""
     return dict(Counter(items).most_common())
 
 
-# --- The tools: name, what it is for, and what it does -------------------------------------------
+# --- The tools: name, description and function -------------------------------------------------
 
 TOOLS: dict[str, list[Row]] = {
     "temperature": [
@@ -463,7 +449,7 @@ TOOLS: dict[str, list[Row]] = {
         ("count_occurrences", "How often a word or phrase stands in a text.",
          lambda text, word: text.count(word)),
         ("word_frequencies", "How often each word stands in a text.",
-         lambda text: counted(re.findall(r"\w+", text.lower()))),
+         lambda text: count_each(re.findall(r"\w+", text.lower()))),
         ("reading_time", "How many minutes it takes to read a text, at 200 words a minute.",
          lambda text: len(text.split()) / 200),
         ("replace_text", "Replace a word or phrase wherever it stands in a text.",
@@ -535,15 +521,15 @@ TOOLS: dict[str, list[Row]] = {
     "colours": [
         ("colour_to_rgb", "Red, green and blue of a colour.", lambda colour: list(rgb(colour))),
         ("rgb_to_colour", "The colour of so much red, green and blue, in hexadecimal.",
-         lambda red, green, blue: hexed(red, green, blue)),
+         lambda red, green, blue: hex_colour(red, green, blue)),
         ("lighten_colour", "A colour with so much white in it.",
-         lambda colour, share: mixed(colour, "#ffffff", share)),
+         lambda colour, share: mix(colour, "#ffffff", share)),
         ("darken_colour", "A colour with so much black in it.",
-         lambda colour, share: mixed(colour, "#000000", share)),
+         lambda colour, share: mix(colour, "#000000", share)),
         ("mix_colours", "A colour with so much of another one in it.",
-         lambda colour, background, share=50: mixed(colour, background, share)),
+         lambda colour, background, share=50: mix(colour, background, share)),
         ("invert_colour", "The negative of a colour.",
-         lambda colour: hexed(*(255 - x for x in rgb(colour)))),
+         lambda colour: hex_colour(*(255 - x for x in rgb(colour)))),
         ("contrast_ratio", "The contrast of a text with its background, 1 to 21.", contrast),
         ("readable_text_colour", "Whether black or white is better to read on a colour.",
          lambda colour: max("#000000", "#ffffff", key=lambda x: contrast(x, colour))),
@@ -607,44 +593,44 @@ TOOLS: dict[str, list[Row]] = {
 }  # fmt: skip
 
 
-# --- Serving them --------------------------------------------------------------------------------
+# --- The server --------------------------------------------------------------------------------
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a tool takes: the parameters of its function; those with a default may be left out."""
-    given = inspect.signature(function).parameters.values()
-    properties = {x.name: dict(PARAMETERS[x.name]) for x in given}
-    for x in given:
+    """Return the schema of a tool's parameters; those with a default are optional."""
+    parameters = inspect.signature(function).parameters.values()
+    properties = {x.name: dict(PARAMETERS[x.name]) for x in parameters}
+    for x in parameters:
         if x.default is not x.empty:
             properties[x.name]["default"] = x.default
-    needed = [x.name for x in given if x.default is x.empty]
+    required = [x.name for x in parameters if x.default is x.empty]
     return {
-        "type": "object", "properties": properties, "required": needed,
+        "type": "object", "properties": properties, "required": required,
         "additionalProperties": False,
     }  # fmt: skip
 
 
 def tool_of(row: Row) -> types.Tool:
-    """A row of a table as a tool."""
+    """Return a row of the table as a tool."""
     name, words, function = row
     title = name.replace("_", " ").capitalize()
     return types.Tool(
         name=name, title=title, description=words, input_schema=schema_of(function),
-        output_schema=GIVES, annotations=CALCULATES,
+        output_schema=RESULT_SCHEMA, annotations=CALCULATES,
     )  # fmt: skip
 
 
 ROWS = {row[0]: row for row in [*conversions(), *(row for rows in TOOLS.values() for row in rows)]}
-# An object, as older clients need.
-GIVES = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
-LISTED = [tool_of(row) for row in ROWS.values()]
-SCHEMAS = {tool.name: tool.input_schema for tool in LISTED}
+# Older clients need an object.
+RESULT_SCHEMA = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
+ALL_TOOLS = [tool_of(row) for row in ROWS.values()]
+SCHEMAS = {tool.name: tool.input_schema for tool in ALL_TOOLS}
 
 
 @cache
 def validator(name: str) -> Any:
     """Return the validator of a tool's arguments, made at its first call."""
-    import jsonschema  # here: it can take a second, for which listing need not wait
+    import jsonschema  # imported here: it takes up to a second, and listing does not need it
 
     return jsonschema.Draft202012Validator(SCHEMAS[name])
 
@@ -653,35 +639,35 @@ def answer(name: str, arguments: dict[str, Any]) -> Any:
     """Return the result of a tool for these arguments.
 
     Raises:
-        ValueError: it cannot be worked out; the message says why.
+        ValueError: it cannot be computed; the message says why.
     """
     for problem in validator(name).iter_errors(arguments):
         raise ValueError(f"{'.'.join(map(str, problem.path)) or 'arguments'}: {problem.message}")
     try:
-        found = ROWS[name][2](**arguments)
+        result = ROWS[name][2](**arguments)
     except (ArithmeticError, LookupError, RecursionError) as reason:
         raise ValueError(f"There is no result: {reason}.") from None
-    if isinstance(found, complex) or (isinstance(found, float) and not math.isfinite(found)):
+    if isinstance(result, complex) or (isinstance(result, float) and not math.isfinite(result)):
         raise ValueError("There is no result that is a number.")
-    return float(f"{found:.12g}") if isinstance(found, float) else found
+    return float(f"{result:.12g}") if isinstance(result, float) else result
 
 
 async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
-    """All of them."""
-    return types.ListToolsResult(tools=LISTED)
+    """List all tools."""
+    return types.ListToolsResult(tools=ALL_TOOLS)
 
 
 async def call_tool(_ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Call a tool; a refusal is a result with words."""
+    """Call a tool; a refusal is a result that says why."""
     try:
         if params.name not in ROWS:
             raise ValueError(f"There is no tool {params.name!r}.")
-        found = answer(params.name, params.arguments or {})
+        result = answer(params.name, params.arguments or {})
     except ValueError as reason:
         return types.CallToolResult(content=[types.TextContent(text=str(reason))], is_error=True)
-    words = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    words = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     return types.CallToolResult(
-        content=[types.TextContent(text=words)], structured_content={"result": found}
+        content=[types.TextContent(text=words)], structured_content={"result": result}
     )
 
 
@@ -699,7 +685,7 @@ server = Server(
 
 
 async def over_stdio() -> None:
-    """Serve the client that started this."""
+    """Serve the client that started this process."""
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -713,7 +699,7 @@ def main() -> None:
     port = parser.parse_args().http
     with contextlib.suppress(KeyboardInterrupt):
         if port is not None:
-            import uvicorn  # here: over stdio nobody needs it
+            import uvicorn  # imported here: stdio does not need it
 
             print(f"Serving at http://127.0.0.1:{port}/mcp, Ctrl+C ends.", file=sys.stderr)
             uvicorn.run(server.streamable_http_app(), port=port, log_level="warning")

@@ -4,7 +4,7 @@
     python bakery.py --port 9000     at another port; 0 takes a free one and prints it
     python bakery.py --key SECRET    asks for this key in the header X-Bakery-Key
 
-Open it, change it, start it again. Needs nothing but Python. It forgets everything when it ends.
+Open it, change it, start it again. Needs nothing but Python. All orders are lost when it ends.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
-BAKING_SECONDS = 1.0  # long enough to be seen waiting, short enough for a lesson
+BAKING_SECONDS = 1.0  # long enough to show progress, short enough for a lesson
 LARGEST_BODY = 100_000  # bytes
 
 PRODUCTS: list[dict[str, Any]] = [
@@ -30,7 +30,7 @@ PRODUCTS: list[dict[str, Any]] = [
     {"id": "apple-pie", "name": "Apple pie", "price": 3.1, "vegan": False},
 ]
 
-# --- How it describes itself -------------------------------------------------------------------
+# --- The description in OpenAPI ----------------------------------------------------------------
 
 _ORDER_ID = {"name": "order_id", "in": "path", "required": True, "schema": {"type": "string"}}
 
@@ -171,11 +171,11 @@ DOCUMENT: dict[str, Any] = {
     },
 }
 
-# --- What it does ------------------------------------------------------------------------------
+# --- The orders --------------------------------------------------------------------------------
 
 
-class Refused(Exception):
-    """A request that is not carried out, and why."""
+class RequestError(Exception):
+    """The service refuses a request; the message says why."""
 
     def __init__(self, status: HTTPStatus, detail: str) -> None:
         super().__init__(detail)
@@ -184,7 +184,7 @@ class Refused(Exception):
 
 
 class Bakery:
-    """Everything it knows; several requests may come at a time."""
+    """The orders of the bakery; several requests may use it at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -193,22 +193,22 @@ class Bakery:
         self._placed = 0
 
     def products(self, vegan: bool | None) -> dict[str, Any]:
-        """All products, or those that are vegan, or those that are not."""
+        """Return all products, or only those that are vegan, or only the others."""
         return {"products": [x for x in PRODUCTS if vegan in (None, x["vegan"])]}
 
     def orders(self) -> dict[str, Any]:
-        """All orders, the oldest first."""
+        """Return all orders, the oldest first."""
         with self._lock:
-            return {"orders": [self._seen(x) for x in self._orders]}
+            return {"orders": [self._current(x) for x in self._orders]}
 
     def order(self, order_id: str) -> dict[str, Any]:
-        """One order as it is now."""
+        """Return one order with its current status."""
         with self._lock:
-            return self._seen(order_id)
+            return self._current(order_id)
 
-    def place(self, wanted: Any) -> dict[str, Any]:
-        """Take an order."""
-        customer, items = _checked(wanted)
+    def place(self, body: Any) -> dict[str, Any]:
+        """Accept a new order and return it."""
+        customer, items = _read_order(body)
         prices = {x["id"]: x["price"] for x in PRODUCTS}
         total = round(sum(prices[name] * count for name, count in items.items()), 2)
         with self._lock:
@@ -221,79 +221,71 @@ class Bakery:
             return dict(self._orders[order_id])
 
     def cancel(self, order_id: str) -> None:
-        """Forget an order that is not baked yet."""
+        """Delete an order that is not in the oven yet."""
         with self._lock:
-            if self._seen(order_id)["status"] != "placed":
-                raise Refused(HTTPStatus.CONFLICT, f"The order {order_id} is in the oven already.")
+            if self._current(order_id)["status"] != "placed":
+                raise RequestError(
+                    HTTPStatus.CONFLICT, f"The order {order_id} is in the oven already."
+                )
             del self._orders[order_id]
 
     def bake(self, order_id: str) -> dict[str, Any]:
-        """Put an order into the oven, once."""
+        """Put an order into the oven, unless it is there already."""
         with self._lock:
-            order = self._seen(order_id)
+            order = self._current(order_id)
             if order["status"] == "placed":
                 self._orders[order_id]["status"] = "baking"
                 self._ready_at[order_id] = time.monotonic() + BAKING_SECONDS
-            return self._seen(order_id)
+            return self._current(order_id)
 
-    def _seen(self, order_id: str) -> dict[str, Any]:
+    def _current(self, order_id: str) -> dict[str, Any]:
         order = self._orders.get(order_id)
         if order is None:
-            known = ", ".join(self._orders) or "none"
-            raise Refused(HTTPStatus.NOT_FOUND, f"No order {order_id!r}. There are: {known}.")
+            order_ids = ", ".join(self._orders) or "none"
+            raise RequestError(
+                HTTPStatus.NOT_FOUND, f"No order {order_id!r}. There are: {order_ids}."
+            )
         if order["status"] == "baking" and time.monotonic() >= self._ready_at[order_id]:
             order["status"] = "ready"
         return dict(order)
 
 
-def _checked(wanted: Any) -> tuple[str, dict[str, int]]:
-    """The customer and the items of an order that can be placed."""
-    given = cast(dict[str, Any], wanted if isinstance(wanted, dict) else {})
-    customer, items = given.get("customer"), given.get("items")
+def _read_order(body: Any) -> tuple[str, dict[str, int]]:
+    """Return the customer and the items of a valid order."""
+    order = cast(dict[str, Any], body if isinstance(body, dict) else {})
+    customer, items = order.get("customer"), order.get("items")
     if not isinstance(customer, str) or not isinstance(items, dict) or not items:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "An order has a customer and items.")
-    known = [x["id"] for x in PRODUCTS]
+        raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, "An order has a customer and items.")
+    product_ids = [x["id"] for x in PRODUCTS]
     for name, count in cast(dict[str, Any], items).items():
-        if name not in known:
-            detail = f"No product {name!r}. There are: {', '.join(known)}."
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        if name not in product_ids:
+            detail = f"No product {name!r}. There are: {', '.join(product_ids)}."
+            raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"How many of {name}?")
+            raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, f"How many of {name}?")
     return customer, cast(dict[str, int], items)
 
 
-# --- How it is reached -------------------------------------------------------------------------
+# --- The web service ---------------------------------------------------------------------------
 
 
 class Requests(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """Answers the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
-    timeout = 30  # seconds that a silent client is waited for
+    disable_nagle_algorithm = True  # otherwise an answer in pieces waits for 40 milliseconds
+    timeout = 30  # seconds to wait for a silent client
     bakery: Bakery
     key: str
     address: str
 
-    def do_GET(self) -> None:
-        """Called by the server for each request."""
-        self._answer()
-
-    def do_POST(self) -> None:
-        """Called by the server for each request."""
-        self._answer()
-
-    def do_DELETE(self) -> None:
-        """Called by the server for each request."""
-        self._answer()
-
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: a lesson's terminal is for what the lesson prints."""
+        """Log nothing: the terminal of a lesson shows only the output of the lesson."""
 
     def _answer(self) -> None:
         try:
-            status, value, headers = self._done()
-        except Refused as reason:
+            status, value, headers = self._handle()
+        except RequestError as reason:
             status, value, headers = reason.status, {"detail": reason.detail}, {}
         body = b"" if value is None else json.dumps(value).encode()
         self.send_response(status)
@@ -306,17 +298,21 @@ class Requests(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _done(self) -> tuple[HTTPStatus, Any, dict[str, str]]:
+    do_GET = do_POST = do_DELETE = _answer  # http.server calls them by these names
+
+    def _handle(self) -> tuple[HTTPStatus, Any, dict[str, str]]:
         body = self._body()
-        asked = urlsplit(self.path)
-        if asked.path == "/openapi.json":
+        url = urlsplit(self.path)
+        if url.path == "/openapi.json":
             return HTTPStatus.OK, self._document(), {}
         if self.key and not hmac.compare_digest(self.headers.get("X-Bakery-Key", ""), self.key):
-            raise Refused(HTTPStatus.UNAUTHORIZED, "The header X-Bakery-Key is missing or wrong.")
+            raise RequestError(
+                HTTPStatus.UNAUTHORIZED, "The header X-Bakery-Key is missing or wrong."
+            )
         for method, pattern, do in ROUTES:
-            if method == self.command and (found := re.fullmatch(pattern, asked.path)):
-                return do(self.bakery, found.groupdict(), parse_qs(asked.query), body)
-        raise Refused(HTTPStatus.NOT_FOUND, f"Nothing is done at {self.command} {asked.path}.")
+            if method == self.command and (match := re.fullmatch(pattern, url.path)):
+                return do(self.bakery, match.groupdict(), parse_qs(url.query), body)
+        raise RequestError(HTTPStatus.NOT_FOUND, f"Nothing is done at {self.command} {url.path}.")
 
     def _document(self) -> dict[str, Any]:
         return {**DOCUMENT, "servers": [{"url": self.address}]}
@@ -325,12 +321,14 @@ class Requests(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         if length > LARGEST_BODY:
             self.close_connection = True
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That is too long for an order.")
+            raise RequestError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That is too long for an order."
+            )
         text = self.rfile.read(length)
         try:
             return json.loads(text) if text else None
         except ValueError as cause:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {cause}") from None
+            raise RequestError(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {cause}") from None
 
 
 Answer = tuple[HTTPStatus, Any, dict[str, str]]
@@ -369,7 +367,7 @@ def _bake_order(bakery: Bakery, names: Names, query: Query, body: Any) -> Answer
 def _get_baked_order(bakery: Bakery, names: Names, query: Query, body: Any) -> Answer:
     order = bakery.order(names["order_id"])
     if order["status"] == "placed":
-        raise Refused(HTTPStatus.CONFLICT, "Nobody has put it into the oven.")
+        raise RequestError(HTTPStatus.CONFLICT, "Nobody has put it into the oven.")
     is_ready = order["status"] == "ready"
     return HTTPStatus.OK if is_ready else HTTPStatus.ACCEPTED, order, {}
 
@@ -386,13 +384,13 @@ ROUTES: list[tuple[str, str, Callable[[Bakery, Names, Query, Any], Answer]]] = [
 
 
 def main() -> None:
-    """Serve until it is ended."""
+    """Serve until Ctrl+C."""
     parser = argparse.ArgumentParser(description="The orders of a small bakery.")
     parser.add_argument("--port", type=int, default=8124)
     parser.add_argument("--key", default="", help="asked for in the header X-Bakery-Key")
-    chosen = parser.parse_args()
-    Requests.bakery, Requests.key = Bakery(), chosen.key
-    with ThreadingHTTPServer(("127.0.0.1", chosen.port), Requests) as server:
+    options = parser.parse_args()
+    Requests.bakery, Requests.key = Bakery(), options.key
+    with ThreadingHTTPServer(("127.0.0.1", options.port), Requests) as server:
         Requests.address = f"http://127.0.0.1:{server.server_port}"
         print(Requests.address, flush=True)
         with contextlib.suppress(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The example service with OpenAPI: in its own process, and used through a bridge."""
+"""The example service with OpenAPI, in its own process, through a bridge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def url() -> Generator[str]:
 
 
 @contextmanager
-def using(url: str, **entry: Any) -> Generator[Bridge]:
+def bridge_to(url: str, **entry: Any) -> Generator[Bridge]:
     services = {"bakery": {"spec": f"{url}/openapi.json", **entry}}
     with Bridge({"openapiServices": services}) as bridge:
         yield bridge
@@ -32,18 +32,18 @@ def using(url: str, **entry: Any) -> Generator[Bridge]:
 
 @pytest.fixture
 def bridge(url: str) -> Generator[Bridge]:
-    with using(url, auth={"apiKey": KEY}) as opened:
+    with bridge_to(url, auth={"apiKey": KEY}) as opened:
         yield opened
 
 
-def ordered(bridge: Bridge) -> str:
+def place_order(bridge: Bridge) -> str:
     order = {"customer": "Ada", "items": {"rye": 2, "roll": 1}}
     result = bridge.call_tool("bakery", "place_order", order)
     assert result.structured["total"] == 9.0
     return result.structured["order_id"]
 
 
-def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
+def test_a_customer_can_place_read_and_cancel_an_order(bridge: Bridge) -> None:
     assert names_of(bridge.list_tools("bakery")) == [
         "list_products", "list_orders", "place_order", "get_order", "cancel_order", "bake_order",
         "get_baked_order",
@@ -51,29 +51,29 @@ def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
     assert status_of(bridge, "bakery").notes == ()
     vegan = bridge.call_tool("bakery", "list_products", {"vegan": True}).structured["products"]
     assert [x["id"] for x in vegan] == ["rye", "roll"]
-    order_id = ordered(bridge)
+    order_id = place_order(bridge)
     order = bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured
     assert (order["customer"], order["status"]) == ("Ada", "placed")
     assert not bridge.call_tool("bakery", "cancel_order", {"order_id": order_id}).is_error
-    gone = bridge.call_tool("bakery", "get_order", {"order_id": order_id})
-    assert (gone.is_error, "No order" in gone.text) == (True, True)
+    result = bridge.call_tool("bakery", "get_order", {"order_id": order_id})
+    assert (result.is_error, "No order" in result.text) == (True, True)
 
 
-def test_a_call_that_bakes_waits_and_reports_progress(bridge: Bridge) -> None:
+def test_the_call_that_bakes_an_order_waits_and_reports_progress(bridge: Bridge) -> None:
     progress: list[str] = []
-    order_id = ordered(bridge)
+    order_id = place_order(bridge)
     result = bridge.call_tool(
         "bakery", "bake_order", {"order_id": order_id},
-        on_progress=lambda done, total, words: progress.append(words),
+        on_progress=lambda current, total, words: progress.append(words),
     )  # fmt: skip
     assert result.structured["status"] == "ready"
     assert progress[-1] == "ready"
-    refused = bridge.call_tool("bakery", "cancel_order", {"order_id": order_id})
-    assert "409" in refused.text
+    refusal = bridge.call_tool("bakery", "cancel_order", {"order_id": order_id})
+    assert "409" in refusal.text
 
 
-def test_a_cancelled_call_no_longer_waits_for_the_baking(bridge: Bridge) -> None:
-    order_id = ordered(bridge)
+def test_a_cancelled_call_stops_waiting_for_the_oven(bridge: Bridge) -> None:
+    order_id = place_order(bridge)
 
     async def bake(operations: Operations) -> Any:
         return await operations.call_tool("bakery", "bake_order", {"order_id": order_id})
@@ -88,20 +88,20 @@ def test_a_cancelled_call_no_longer_waits_for_the_baking(bridge: Bridge) -> None
     assert status() in ("baking", "ready")
 
 
-def test_what_is_no_order_is_reported_before_or_by_the_bakery(bridge: Bridge) -> None:
+def test_a_wrong_order_is_refused_before_the_call_or_by_the_bakery(bridge: Bridge) -> None:
     with pytest.raises(InvalidArguments, match="items"):
         bridge.call_tool("bakery", "place_order", {"customer": "Ada"})
     with pytest.raises(InvalidArguments, match="would lead elsewhere"):
         bridge.call_tool("bakery", "get_order", {"order_id": "../products"})
-    wrong = {"customer": "Ada", "items": {"cake": 1}}
-    result = bridge.call_tool("bakery", "place_order", wrong)
+    order = {"customer": "Ada", "items": {"cake": 1}}
+    result = bridge.call_tool("bakery", "place_order", order)
     assert (result.is_error, "422" in result.text, "croissant" in result.text) == (True,) * 3
 
 
-def test_without_the_key_nothing_is_sold(url: str) -> None:
-    with using(url) as bridge:
+def test_the_bakery_refuses_a_missing_or_wrong_key(url: str) -> None:
+    with bridge_to(url) as bridge:
         result = bridge.call_tool("bakery", "list_orders")
     assert (result.is_error, "X-Bakery-Key" in result.text) == (True, True)
-    with using(url, auth={"apiKey": "wrong-key-1234"}) as bridge:
+    with bridge_to(url, auth={"apiKey": "wrong-key-1234"}) as bridge:
         result = bridge.call_tool("bakery", "list_orders")
     assert (result.is_error, "wrong-key-1234" in result.text) == (True, False)

@@ -1,4 +1,4 @@
-"""The example calendar: days, clocks of other zones, and errors that name near zones."""
+"""The example calendar: days, clocks of other zones, and errors that name similar zones."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def test_a_time_is_converted_with_the_offsets_of_that_day(
 
 
 @pytest.mark.parametrize(
-    ("time", "understood", "note"),
+    ("time", "expected", "note"),
     [
         ("2026-03-29T02:30", "2026-03-29T03:30:00+02:00", "does not occur that day"),
         ("2026-10-25T02:30", "2026-10-25T02:30:00+02:00", "occurs twice that day"),
     ],
 )
-def test_a_clock_change_is_pointed_out(time: str, understood: str, note: str) -> None:
+def test_a_note_warns_of_a_clock_change(time: str, expected: str, note: str) -> None:
     """Clocks in the European Union change on the last Sundays of March and October."""
     converted = calendar.convert_time(time, "Europe/Berlin", "UTC")
-    assert converted.source.time == understood
+    assert converted.source.time == expected
     assert note in converted.note
 
 
-def test_every_zone_named_as_advice_exists() -> None:
+def test_every_suggested_zone_exists() -> None:
     for zone in chain(*calendar.ABBREVIATIONS.values()):
         assert calendar.find_zone(zone).key == zone
 
@@ -71,8 +71,8 @@ def test_every_zone_named_as_advice_exists() -> None:
 def test_days_are_counted_backwards_too(
     start: str, end: str, days: int, weeks: int, rest: int
 ) -> None:
-    counted = calendar.days_between(start, end)
-    assert (counted.days, counted.weeks, counted.remaining_days) == (days, weeks, rest)
+    count = calendar.days_between(start, end)
+    assert (count.days, count.weeks, count.remaining_days) == (days, weeks, rest)
 
 
 @given(st.dates(), st.dates())
@@ -81,7 +81,7 @@ def test_adding_the_days_between_leads_from_one_date_to_the_other(start: date, e
     assert calendar.add_days(str(start), days).date == end
 
 
-def test_a_day_has_its_weekday_week_and_number() -> None:
+def test_weekday_of_returns_weekday_week_and_number_of_the_day() -> None:
     """ISO 8601: 1 January 2027 is a Friday in the last week of 2026."""
     day = calendar.weekday_of("2027-01-01")
     assert (day.weekday, day.iso_week, day.day_of_year) == ("Friday", "2026-W53", 1)
@@ -105,7 +105,7 @@ def test_a_day_has_its_weekday_week_and_number() -> None:
         ("add_days", ["2026-07-28", 10**20], "is outside the calendar, years 1 to 9999"),
     ],
 )
-def test_what_is_no_zone_time_or_date_is_refused_in_words(
+def test_the_error_about_a_bad_zone_time_or_date_helps(
     tool: str, arguments: list[Any], words: str
 ) -> None:
     with pytest.raises(ToolError) as caught:

@@ -1,4 +1,4 @@
-"""The example library: what its tools find, lend, take back and refuse."""
+"""The example library: searches, loans, returns and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOBY_DICK, DON_QUIXOTE, FRANKENSTEIN = 14, 1, 8
 
 @pytest.fixture
 def library() -> Any:
-    """The module with a fresh catalogue in memory."""
+    """Yield the module with a fresh catalogue in memory."""
     module = load("library")
     yield module
     module.catalogue.close()
@@ -30,7 +30,7 @@ def library() -> Any:
 
 @pytest.fixture
 async def client(library: ModuleType) -> AsyncIterator[Client]:
-    """A client of that library inside this process."""
+    """Yield a client of that library inside this process."""
     async with Client(library.server) as client:
         yield client
 
@@ -42,7 +42,7 @@ async def client(library: ModuleType) -> AsyncIterator[Client]:
         ("BRONTE", ["Jane Eyre", "Wuthering Heights"]),
         ("sōseki", ["Botchan"]),
         ("gulliver’s", ["Gulliver's Travels"]),  # noqa: RUF001 (the apostrophe that phones type)
-        ("rock", []),  # the start of a word, which it is not in Sherlock
+        ("rock", []),  # only the start of a word counts, so not Sherlock
         ("100%", []),
     ],
 )
@@ -77,9 +77,9 @@ async def test_loans_list_the_earliest_due_first_and_show_what_is_overdue(client
 @pytest.mark.anyio
 async def test_every_refusal_says_what_to_do_next(client: Client) -> None:
     """The rules of library://rules, each in words a model can act on."""
-    taken = await refusal(client, "borrow_book", book_id=MOBY_DICK, reader="Ada")
-    assert "Moby-Dick (book 14) is on loan to Esi until" in taken
-    assert "Choose another book" in taken
+    on_loan = await refusal(client, "borrow_book", book_id=MOBY_DICK, reader="Ada")
+    assert "Moby-Dick (book 14) is on loan to Esi until" in on_loan
+    assert "Choose another book" in on_loan
     overdue = await refusal(client, "borrow_book", book_id=DON_QUIXOTE, reader="Esi")
     assert "Esi must first return Moby-Dick (book 14), which was due on" in overdue
     stranger = await refusal(client, "borrow_book", book_id=DON_QUIXOTE, reader="Eve")
@@ -132,8 +132,8 @@ def test_two_servers_on_one_file_lend_a_book_once(tmp_path: Path) -> None:
     tries = [(first, "Ada"), (second, "Ben"), (first, "Chiara"), (second, "Dmitri")]
     with ThreadPoolExecutor(len(tries)) as threads:
         outcomes = list(threads.map(lambda one: borrow(*one), tries))
-    refused = "Frankenstein (book 8) is on loan to"
-    assert sorted(outcomes) == ["Frankenstein", refused, refused, refused]
+    refusal = "Frankenstein (book 8) is on loan to"
+    assert sorted(outcomes) == ["Frankenstein", refusal, refusal, refusal]
     assert first.list_loans().model_dump() == second.list_loans().model_dump()
     for module in (first, second):
         module.catalogue.close()

@@ -56,7 +56,7 @@ EXPECTED: dict[str, tuple[set[str], tuple[str, Any], tuple[str, Any], str]] = {
 
 @asynccontextmanager
 async def over_stdio(name: str, mode: str, *options: str) -> AsyncIterator[Client]:
-    """A client of the server's own process, which must leave nothing on standard error."""
+    """Yield a client of the server's own process, which must write nothing to standard error."""
     parameters = StdioServerParameters(
         command=warm_python(), args=[str(SERVERS / f"{name}.py"), *options]
     )
@@ -73,7 +73,7 @@ async def over_stdio(name: str, mode: str, *options: str) -> AsyncIterator[Clien
     ("name", "mode"), [*((name, "auto") for name in EXPECTED), ("library", "legacy")]
 )
 async def test_a_server_explains_itself_and_answers_over_stdio(name: str, mode: str) -> None:
-    """Every tool and parameter is described, for a model that knows nothing else of it."""
+    """Every tool and parameter is described, because a model knows nothing else about it."""
     names, (good, arguments), (bad, mistake), words = EXPECTED[name]
     async with over_stdio(name, mode) as client:
         assert client.protocol_version == ERAS[mode]
@@ -88,7 +88,7 @@ async def test_a_server_explains_itself_and_answers_over_stdio(name: str, mode: 
 
 
 def check_is_described(tool: Any) -> None:
-    """A title, one line of description, honest annotations, and every parameter explained."""
+    """Check title, one line of description, annotations, and descriptions of all parameters."""
     assert tool.title
     assert tool.description.endswith(".")
     assert "\n" not in tool.description
@@ -122,11 +122,11 @@ async def test_a_catalogue_in_a_file_keeps_the_loans_for_the_next_start(tmp_path
         assert (await answer(client, "get_book", book_id=1))["on_loan_to"] == "Chiara"
 
 
-def test_a_file_that_is_no_catalogue_is_named_on_standard_error() -> None:
+def test_standard_error_names_a_file_that_is_not_a_catalogue() -> None:
     command = [warm_python(), SERVERS / "library.py", "--db", __file__]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert f"{__file__} cannot be used as the catalogue: file is not a database" in ended.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert f"{__file__} cannot be used as the catalogue: file is not a database" in process.stderr
 
 
 def request(number: int, method: str, **parameters: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def request(number: int, method: str, **parameters: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 async def test_standard_output_carries_the_protocol_and_nothing_else() -> None:
-    """MCP, transports, stdio: nothing that is not a valid message. It ends when input ends."""
+    """MCP, transports, stdio: only valid messages. The server ends when its input ends."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}}
     messages = [
         request(1, "initialize", **hello, clientInfo={"name": "test", "version": "0"}),
@@ -163,7 +163,7 @@ async def test_standard_output_carries_the_protocol_and_nothing_else() -> None:
 
 @contextmanager
 def units_over_http(option: str) -> Iterator[int]:
-    """The server's own process, once it listens on a free port of this machine."""
+    """Yield the port of a server in its own process, once it listens."""
     port = free_port()
     command = [warm_python(), SERVERS / "units.py", option, str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -26,12 +26,12 @@ OFFLINE = re.compile(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ETIMEDOUT|ENE
 
 
 def entries() -> dict[str, dict[str, Any]]:
-    """The servers of the file by name."""
+    """Return the servers of the file by name."""
     return json.loads(FILE.read_text(encoding="utf-8"))["mcpServers"]
 
 
 def test_a_first_run_starts_only_bundled_servers_and_fetches_nothing() -> None:
-    """Decided by us: what needs another installation is disabled until somebody wants it."""
+    """Decided by us: an entry that needs another installation is disabled at first."""
     enabled = {name: entry for name, entry in entries().items() if not entry.get("disabled")}
     assert set(enabled) == {"library", "units", "calendar", "workbench"}
     for entry in enabled.values():
@@ -54,7 +54,7 @@ async def test_an_entry_that_needs_another_installation_starts_and_offers_tools(
     parameters = StdioServerParameters(
         command=entry["command"].replace("${python}", warm_python()),
         args=entry["args"],
-        env={"npm_config_fetch_retries": "0"},  # an unreachable registry is known at once
+        env={"npm_config_fetch_retries": "0"},  # fail at once if the registry cannot be reached
         cwd=str(ROOT),
     )
     problem, noise = await start_and_list(parameters)
@@ -64,7 +64,7 @@ async def test_an_entry_that_needs_another_installation_starts_and_offers_tools(
 
 
 async def start_and_list(parameters: StdioServerParameters) -> tuple[BaseException | None, str]:
-    """Start a server and list its tools; what went wrong, and its standard error."""
+    """Start a server and list its tools; return the problem, if any, and its standard error."""
     problem: BaseException | None = None
     with tempfile.TemporaryFile("w+") as errors:
         try:
@@ -81,15 +81,15 @@ def test_the_file_of_functions_is_bundled_and_can_be_used() -> None:
     with Bridge.open(FILE, store="memory") as bridge:
         assert [x.name for x in bridge.list_tools("shopping")] == ["add_item", "show_list", "cost"]
         bridge.call_tool("shopping", "add_item", {"item": "bread", "count": 2})
-        listed = bridge.call_tool("shopping", "show_list", {"order": "by name"})
+        shopping = bridge.call_tool("shopping", "show_list", {"order": "by name"})
         total = bridge.call_tool("shopping", "cost", {"prices": {"bread": 2.5}})
         wrong = bridge.call_tool("shopping", "cost", {"prices": {}})
-    assert (listed.structured, total.structured) == ({"bread": 2}, 5.0)
+    assert (shopping.structured, total.structured) == ({"bread": 2}, 5.0)
     assert wrong.is_error
     assert "ValueError: no price for bread (in shopping.py, line" in wrong.text
 
 
-def test_the_built_in_tools_are_all_there_and_off_until_somebody_wants_them() -> None:
+def test_the_file_lists_all_built_in_tools_and_disables_them() -> None:
     handy = load_settings(FILE).sources["handy"]
     assert isinstance(handy, BuiltinSettings)
     assert (handy.tools, handy.disabled) == (ALL_BUILTIN_TOOLS, True)

@@ -40,23 +40,23 @@ def test_a_conversion_is_exact(value: float, from_unit: str, to_unit: str, resul
     st.sampled_from([x for x in permutations(units.UNITS, 2) if x[0].quantity == x[1].quantity]),
     st.floats(1e-6, 1e12),
 )
-def test_there_and_back_gives_the_same_value(pair: tuple, value: float) -> None:
+def test_converting_back_gives_the_same_value(pair: tuple, value: float) -> None:
     one, other = pair
     back = units.convert(units.convert(value, one, other), other, one)
-    # A small temperature next to a large zero point keeps only the digits that fit behind it.
+    # A small temperature plus a large zero point loses its last digits.
     assert math.isclose(back, value, rel_tol=1e-12, abs_tol=1e-9)
 
 
 def test_every_quantity_starts_with_its_base_unit_and_every_symbol_means_one_unit() -> None:
     for quantity in units.TABLE:
-        listed = units.list_units(quantity).units
-        assert units.find_unit(listed[0].symbol).factor == 1
-        for unit in listed:
+        units_of_quantity = units.list_units(quantity).units
+        assert units.find_unit(units_of_quantity[0].symbol).factor == 1
+        for unit in units_of_quantity:
             assert units.find_unit(unit.symbol).name == unit.name
             assert units.find_unit(unit.name).symbol == unit.symbol
 
 
-def test_a_unit_is_understood_in_many_spellings() -> None:
+def test_a_unit_has_many_spellings() -> None:
     spellings = {
         "Kilometers": "km", "light_years": "ly", "\u00b5m": "μm", "\u2103": "°C", "ft^2": "ft²",
         "m2": "m²", "Metric Tons": "t", "meters per second": "m/s", "b": "bit", "B": "B",
@@ -78,7 +78,7 @@ def test_a_unit_is_understood_in_many_spellings() -> None:
         (1e308, "ly", "nm", "1e+308 ly is too large a number of nm"),
     ],
 )
-def test_what_cannot_be_converted_is_refused_in_words(
+def test_the_error_about_an_impossible_conversion_helps(
     value: float, from_unit: str, to_unit: str, words: str
 ) -> None:
     with pytest.raises(ToolError) as caught:
@@ -87,7 +87,7 @@ def test_what_cannot_be_converted_is_refused_in_words(
 
 
 @pytest.mark.anyio
-async def test_the_answer_names_the_units_it_understood() -> None:
+async def test_the_result_names_the_recognised_units() -> None:
     async with Client(units.server) as client:
         converted = await answer(
             client, "convert_units", value=26.2, from_unit="Miles", to_unit="km"

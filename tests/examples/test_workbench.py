@@ -1,4 +1,4 @@
-"""The bundled server with several hundred tools: each of them works, and none can be misused."""
+"""The bundled server with several hundred tools: each works, and refuses bad arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .servers import load
 
 WORKBENCH = load("workbench")
 
-# Texts that a tool needs, where any text would not do.
+# Texts for tools that do not take any text.
 TEXTS = {
     "roman_to_number": "XIV",
     "binary_to_number": "101",
@@ -23,7 +23,7 @@ TEXTS = {
     "json_format": '{"a": 1}',
     "clock_to_seconds": "1:02:03",
 }
-# Some are about more than one thing, and one number gives none.
+# Arguments for tools for which the examples are too few or too small.
 SEVERAL = {"numbers": [3, 1, 2], "others": [6, 2, 5], "width": 20}
 
 
@@ -37,15 +37,15 @@ def answer(tool: str, **arguments: Any) -> Any:
     return WORKBENCH.answer(tool, arguments)
 
 
-def test_each_of_several_hundred_tools_answers_a_call_as_its_schema_wants_it() -> None:
+def test_each_of_several_hundred_tools_answers_a_call_that_fits_its_schema() -> None:
     rows = [*WORKBENCH.conversions(), *(x for rows in WORKBENCH.TOOLS.values() for x in rows)]
-    assert len(rows) == len(WORKBENCH.LISTED) >= 300, "no two have the same name"
-    for tool in WORKBENCH.LISTED:
+    assert len(rows) == len(WORKBENCH.ALL_TOOLS) >= 300, "no two have the same name"
+    for tool in WORKBENCH.ALL_TOOLS:
         arguments = arguments_for(tool)
         assert json.dumps(WORKBENCH.answer(tool.name, arguments)) is not None, tool.name
 
 
-def test_conversions_go_there_and_back() -> None:
+def test_converting_back_gives_the_same_value() -> None:
     for units in WORKBENCH.UNITS.values():
         first, *others = units
         for other in others:
@@ -73,7 +73,9 @@ def test_conversions_go_there_and_back() -> None:
         ("workdays_between_dates", {"day": "2026-03-07", "until": "2026-03-23"}, 11),
     ],
 )
-def test_what_a_tool_answers_is_right(tool: str, arguments: dict[str, Any], expected: Any) -> None:
+def test_the_result_of_a_tool_is_correct(
+    tool: str, arguments: dict[str, Any], expected: Any
+) -> None:
     assert answer(tool, **arguments) == expected
 
 
@@ -94,10 +96,10 @@ def test_what_a_tool_answers_is_right(tool: str, arguments: dict[str, Any], expe
         ("upper_case", {"text": "x" * 20_000}),
     ],
 )
-def test_what_cannot_be_worked_out_is_refused_in_words(
+def test_the_error_about_impossible_arguments_has_words(
     tool: str, arguments: dict[str, Any]
 ) -> None:
-    began = time.thread_time()
+    start = time.thread_time()
     with pytest.raises(ValueError, match=r"\w"):
         answer(tool, **arguments)
-    assert time.thread_time() - began < 0.5
+    assert time.thread_time() - start < 0.5

@@ -235,23 +235,25 @@ class SavedRun:
         agent_tools = AgentTools([tools], context.engine.definitions, start.names)
         model.shown_name = lambda number: agent_tools.shown_name(tools.by_call[number].key)
         finished = await run.go(agent_tools, ResultPages(lambda _: ""))
-        state, awaiting = run.state, next(iter(run.state.awaiting.values()), None)
+        state = run.state
         if model.status == "unknown":
             state = replace(state, pending=tuple(model.pending.values()), begun=(0,))
         await self._write(model, caller, lambda: state)
-        calls, waiting_run = model.finished, self._run
-        if finished.stopped != "waiting" or awaiting is None:
-            return PlanRun(
-                model.status, calls, model.missing, model.problem, waiting_run=waiting_run
-            )
-        number = number_of(state.pending[min(state.awaiting)].id)
+        return self._outcome(model, state, finished.stopped)
+
+    def _outcome(self, model: PlanModel, state: RunState, stopped: str) -> PlanRun:
+        run = PlanRun(
+            model.status, model.finished, model.missing, model.problem, waiting_run=self._run
+        )
+        if stopped != "waiting" or not state.awaiting:
+            return run
+        place, awaiting = min(state.awaiting), next(iter(state.awaiting.values()))
+        number = number_of(state.pending[place].id)
         problem = (
             f"Call {number + 1}, {self._plan.calls[number].name}, waits for an approval. Nothing "
             f"was sent.{self._next_step(awaiting.key)}"
         )
-        return PlanRun(
-            "waiting", calls, problem=problem, awaiting=awaiting, waiting_run=waiting_run
-        )
+        return replace(run, status="waiting", missing=(), problem=problem, awaiting=awaiting)
 
     async def _write(self, model: PlanModel, caller: Caller, state: Callable[[], RunState]) -> None:
         async with self._writing:
