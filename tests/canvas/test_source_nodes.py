@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.sources.workflows.drawn import draw
+from tests.sources.workflows.drawings import draw
 from tests.support.a2a_server import AgentServer, agents
 from tests.support.bakery import bakery
 from tests.support.canvas import agent_nodes, make, play

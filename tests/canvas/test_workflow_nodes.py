@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.sources.workflows.drawn import draw
+from tests.sources.workflows.drawings import draw
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script

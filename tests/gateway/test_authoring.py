@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import Approving, FarClient, write_settings
-from tests.sources.workflows.drawn import draw
+from tests.sources.workflows.drawings import draw
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument
 from xai_mcp_agent import ToolResult, XaiMcpError

@@ -1,8 +1,8 @@
 """Settings entries for servers of a registry: a command or URL, and the values still missing.
 
 Text from a registry is data. A command is a program and a list of arguments, never a line for a
-shell. A `${` in the registry's text is escaped: a stranger could otherwise name a variable of this
-machine and have its value sent anywhere.
+shell. A `${` in the registry's text is escaped, or its author could have the value of any variable
+of this machine sent anywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ALLOWED = {
     "secret-argument": "a secret among the arguments or in the URL, where others can see it",
     "deprecated": "a server that its registry calls deprecated",
 }
-"""Risks that are refused unless a person allows them, by the word that does."""
+"""Risks that are refused unless a person allows them, by the word for `--allow`."""
 
 _ORDER = (REMOTE_TYPES[0], *RUNNERS, REMOTE_TYPES[1])
 # npx and dnx ask before they fetch a package, and no one could answer.
@@ -55,7 +55,7 @@ _NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9]+")
 class Need:
     """A value that only a person can provide, in the environment variable `variable`.
 
-    `where` names the part of the entry that it is for.
+    `where` names the part of the entry that needs it.
     """
 
     variable: str
@@ -94,31 +94,33 @@ def compose(
     values: Mapping[str, str] | None = None,
     allow: Collection[str] = (),
     prefer: str = "",
-    taken: Collection[str] = (),
+    other_variables: Collection[str] = (),
 ) -> Composition:
     """Return the entry of a server under a name; `prefer` is a type of package, or `remote`.
 
-    `taken` are variables of other entries: this server must not get their values. The order of
-    preference is: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over SSE.
+    `other_variables` are variables of other entries: this server must not get their values. The
+    order of preference is: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over SSE.
 
     Raises:
         Refused: no package or remote may be used; says why for each.
-        BadSetting: a value of `values` does not fit, or nothing asks for it.
+        BadSetting: a value of `values` does not fit, or the server does not ask for it.
     """
-    passed_over: list[str] = []
+    problems: list[str] = []
     for way in _ways(server, prefer):
         try:
-            return _Composer(name, values or {}, allow, taken).compose(way, tuple(passed_over))
-        except _NotThisWay as reason:
-            passed_over.append(str(reason))
-    problem = "; ".join(dict.fromkeys(passed_over)) or "it names neither a package nor a remote"
-    if prefer and not passed_over:
+            return _Composer(name, values or {}, allow, other_variables).compose(
+                way, tuple(problems)
+            )
+        except _Unusable as reason:
+            problems.append(str(reason))
+    problem = "; ".join(dict.fromkeys(problems)) or "it names neither a package nor a remote"
+    if prefer and not problems:
         types = ", ".join(dict.fromkeys(x.type for x in (*server.packages, *server.remotes)))
         problem = f"it has nothing of type {prefer!r}{f', only {types}' if types else ''}"
     raise Refused(server.name, problem)
 
 
-class _NotThisWay(Exception):
+class _Unusable(Exception):
     """The package or remote cannot be used; says why."""
 
 
@@ -133,13 +135,17 @@ class _Composer:
     """Builder of the entry for one package or remote; it collects the values that it needs."""
 
     def __init__(
-        self, name: str, values: Mapping[str, str], allow: Collection[str], taken: Collection[str]
+        self,
+        name: str,
+        values: Mapping[str, str],
+        allow: Collection[str],
+        other_variables: Collection[str],
     ) -> None:
         self._prefix = _as_variable(name) or "SERVER"
         if self._prefix[0].isdigit():
             self._prefix = f"SERVER_{self._prefix}"
-        self._person_values, self._allow, self._taken = values, allow, taken
-        self._used: set[str] = set()
+        self._person_values, self._allow, self._other_variables = values, allow, other_variables
+        self._consumed: set[str] = set()
         self._needs: dict[str, Need] = {}
         self._optional: dict[str, Need] = {}
         self._remarks: list[str] = []
@@ -147,9 +153,9 @@ class _Composer:
 
     def compose(self, way: Package | Remote, passed_over: tuple[str, ...]) -> Composition:
         if problem := way.problem or (way.unsupported if isinstance(way, Package) else ""):
-            raise _NotThisWay(problem)
+            raise _Unusable(problem)
         entry = self._remote(way) if isinstance(way, Remote) else self._package(way)
-        if unused := sorted({*self._person_values} - self._used):
+        if unused := sorted({*self._person_values} - self._consumed):
             names = ", ".join(sorted({*self._needs, *self._optional})) or "nothing"
             raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {names}.")
         optional = (x for x in self._optional.values() if x.variable not in self._needs)
@@ -160,7 +166,7 @@ class _Composer:
 
     def _require(self, word: str, is_fine: bool, reason: str) -> None:
         if not is_fine and word not in self._allow:
-            raise _NotThisWay(f"{reason} (to allow it: --allow {word})")
+            raise _Unusable(f"{reason} (to allow it: --allow {word})")
 
     # Remotes
 
@@ -170,9 +176,9 @@ class _Composer:
         unknown = {x: Variable(name=x) for x in _VARIABLE.findall(remote.url)}
         url = self._fill(remote.url, {**unknown, **remote.variables}, "the URL")
         if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
-            raise _NotThisWay("its URL has braces that no variable fills")
+            raise _Unusable("its URL has braces that no variable fills")
         if "@" in url.partition("://")[2].partition("/")[0]:
-            raise _NotThisWay("its URL has a user before the host, which may be taken for the host")
+            raise _Unusable("its URL has a user before the host, which may be taken for the host")
         entry: JsonObject = {
             "type": "http" if remote.type == REMOTE_TYPES[0] else "sse",
             "url": url,
@@ -244,7 +250,7 @@ class _Composer:
         return [word for argument in arguments for word in self._words_of(argument)]
 
     def _words_of(self, argument: Argument) -> list[str]:
-        """Return the words of an argument: its value, `--flag` and its value, or none if left out.
+        """Return the words of an argument: its flag and its value, or none if it is omitted.
 
         A flag and its value are two words, which every program understands; a value that begins
         with `-` is joined to its flag.
@@ -258,7 +264,7 @@ class _Composer:
             return []
         if flag and argument.format == "boolean":
             if text not in ("true", "false"):
-                raise _NotThisWay(f"{where} is a switch, and its value is missing")
+                raise _Unusable(f"{where} is a switch, and its value is missing")
             return [flag] if text == "true" else []
         if flag and text.startswith("-"):
             return [f"{flag}={text}"]
@@ -267,12 +273,12 @@ class _Composer:
     # Values
 
     def _text(self, spec: Variable, where: str, *, own_name: bool = False) -> str | None:
-        """Return the text of an input for the settings, or None if it is left out."""
+        """Return the text of an input for the settings, or None if it is omitted."""
         need = self._need(spec, where, own_name=own_name)
         text = spec.value
         if text is None:
-            if (typed := self._value_of(need)) is not None:
-                return typed
+            if (value := self._value_of(need)) is not None:
+                return value
             text = spec.default
         if text is not None:
             variables = spec.variables if isinstance(spec, Input) else dict[str, Variable]()
@@ -299,19 +305,19 @@ class _Composer:
         pieces.append(_escape(text[end:]))
         for before, after in pairwise(filter(None, pieces)):
             if before.endswith("$") and after.startswith(("{", "$")):
-                raise _NotThisWay("it has a $ before a value, which settings read as a variable")
+                raise _Unusable("it has a $ before a value, which settings read as a variable")
         return "".join(pieces)
 
     def _need(self, spec: Variable, where: str, *, own_name: bool = False) -> Need:
         """Return the need for a value, with this entry's prefix in its variable.
 
-        Two servers may both call something `port`, and one may call something `path`, which is
-        always set. A variable of the server's environment keeps its name if no other entry uses it.
+        Two servers may both have a `port`, and PATH always exists. A variable of the server's
+        environment keeps its name if no other entry uses it.
         """
         variable = _as_variable(spec.label) or "VALUE"
-        if own_name and spec.name not in self._taken:
+        if own_name and spec.name not in self._other_variables:
             variable = spec.name
-        elif variable in self._taken or not variable.startswith(f"{self._prefix}_"):
+        elif variable in self._other_variables or not variable.startswith(f"{self._prefix}_"):
             variable = f"{self._prefix}_{variable}"
         return Need(
             variable, spec.label.lstrip("-"), where, spec.description, spec.is_secret,
@@ -321,7 +327,7 @@ class _Composer:
     def _value_of(self, need: Need) -> str | None:
         for key in (need.variable, need.name):
             if key in self._person_values:
-                self._used.add(key)
+                self._consumed.add(key)
                 return _check_value(need, self._person_values[key])
         return None
 
@@ -336,28 +342,28 @@ def _escape(text: str) -> str:
 
 
 def _is_switch(argument: Argument) -> bool:
-    """Return whether a flag shows no sign that it takes a value."""
+    """Return whether nothing indicates that a flag takes a value."""
     hints = (argument.value_hint, argument.description, argument.placeholder, argument.choices)
     has_value = argument.value is not None or argument.default is not None
     return not has_value and not any(hints) and argument.format != "boolean"
 
 
-def _check_value(need: Need, typed: str) -> str:
+def _check_value(need: Need, value: str) -> str:
     """Return a person's value in the form for the settings.
 
     Raises:
         BadSetting: it does not fit, or is a secret, which only a variable may hold.
     """
-    if typed.startswith("${") and typed.endswith("}"):
-        return typed
+    if value.startswith("${") and value.endswith("}"):
+        return value
     if need.is_secret:
         raise BadSetting(
             f"{need.name} is a secret, and is never written into settings. Set the environment "
             f"variable {need.variable} instead; the entry takes it from there."
         )
-    if not typed.isprintable():
+    if not value.isprintable():
         raise BadSetting(f"{need.name} has a control character, which no program accepts.")
     choices = need.choices or (("true", "false") if need.format == "boolean" else ())
-    if choices and typed not in choices:
-        raise BadSetting(f"{need.name} is {typed!r}. Give one of {', '.join(choices)}.")
-    return typed
+    if choices and value not in choices:
+        raise BadSetting(f"{need.name} is {value!r}. Give one of {', '.join(choices)}.")
+    return value

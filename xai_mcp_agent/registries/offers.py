@@ -1,7 +1,7 @@
-"""Offers: the entry for a version of a server before it is written, its manifest and signals.
+"""Offers: the entry for a version of a server, with its manifest and signals, before it is written.
 
-Signals are for and against a server, in words: a person decides, there is no score. Registries
-prove little (a name, at the time of publishing). An unknown fact is a signal, too.
+Signals are facts for and against a server, in words: a person decides, there is no score.
+Registries prove little (a name, at the time of publishing). An unknown fact is a signal, too.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The entry for the settings before it is written, and what to know first."""
+    """The entry for the settings before it is written, and the facts to know first."""
 
     listing: Listing
     name: str
@@ -151,8 +151,10 @@ def make_offer(
     configured, document = configured or {}, listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
-    taken = _VARIABLE.findall(json.dumps(configured, default=str))
-    composition = compose(server, name, values=values, allow=allow, prefer=prefer, taken=taken)
+    other_variables = _VARIABLE.findall(json.dumps(configured, default=str))
+    composition = compose(
+        server, name, values=values, allow=allow, prefer=prefer, other_variables=other_variables
+    )
     package = _ask_npm(listing, composition, offline=offline)
     signals = tuple(signals_of(listing, composition, package, name, configured))
     manifest = manifest_of(document, package if isinstance(package, NpmPackage) else None)
@@ -188,7 +190,7 @@ def _check_status(listing: Listing, allow: Collection[str]) -> None:
 
 
 def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> NpmPackage | str:
-    """Ask npm about the package of a version; return why it was not asked if it was not.
+    """Ask npm about the package of a version; return the reason if npm was not asked.
 
     Raises:
         Refused: npm does not have the package, or it has no command.
@@ -260,13 +262,13 @@ def signals_of(
     name: str,
     configured: Mapping[str, Any],
 ) -> Iterator[Signal]:
-    """Yield all signals about an entry. Instead of a `package`, why npm was not asked about it."""
+    """Yield all signals about an entry. `package` may be the reason why npm was not asked."""
     document, way = listing.document, composition.way
     for alarm in listing.alarms:
         yield Signal(
             "integrity", "alarm",
             f"{alarm.name} {alarm.version} has changed under the same version: its digest was "
-            f"{alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
+            f"{alarm.was[:12]}, and since {alarm.since} it is {alarm.now[:12]}.",
         )  # fmt: skip
     yield _namespace(document, listing.registry)
     if isinstance(way, Package):

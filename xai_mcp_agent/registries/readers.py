@@ -1,7 +1,6 @@
 """Readers of registries: the official API, lists and folders, GitHub repositories, npm's search.
 
-Each returns documents in the form of server.json. A bad document is refused by itself; the others
-are read.
+Each returns documents in the form of server.json. A bad document is refused; the others remain.
 """
 
 from __future__ import annotations
@@ -62,9 +61,9 @@ class Page:
 
 
 ReadPage: TypeAlias = Callable[[str, str, FetchLimits], Page]
-"""Returns the page at a cursor; an OSError says why it cannot be read.
+"""Reads the page at a cursor, or raises an OSError that says why it cannot be read.
 
-From the official API, of the changes since a time, which include deleted servers.
+The official API returns only the changes since a time, which include deleted servers.
 """
 
 
@@ -102,10 +101,10 @@ def document_of(row: Any, place: str) -> Document:
 def _check_document(
     server: JsonObject, meta: JsonObject, place: str, *, identity: JsonObject | None = None
 ) -> Document:
-    """Return the document, or one that says why it must not be used.
+    """Return the document, or one with the reason why it must not be used.
 
-    `identity` is the part that must not change within a version, by default all of it; only npm
-    passes one, and its names have no namespace.
+    `identity` is the part that must not change within a version, by default the whole document.
+    Only npm passes one, and its names have no namespace.
     """
     name, version = as_text(server.get("name")), as_text(server.get("version"))
     has_namespace = identity is None
@@ -114,12 +113,12 @@ def _check_document(
         digest = digest_of_value(identity or server)
         return Document(name, version, server, digest, meta, place, has_namespace=has_namespace)
     except Refused as refusal:
-        return _refused_document(name, refusal.reason, version)
+        return _bad_document(name, refusal.reason, version)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
-        return _refused_document(name, f"it cannot be read: {type(cause).__name__}", version)
+        return _bad_document(name, f"it cannot be read: {type(cause).__name__}", version)
 
 
-def _refused_document(name: str, reason: str, version: str = "") -> Document:
+def _bad_document(name: str, reason: str, version: str = "") -> Document:
     name, version = visible_text(name, NAME_CHARS), visible_text(version, NAME_CHARS)
     return Document(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
 
@@ -231,9 +230,9 @@ def _npm_page(url: str, keywords: str, cursor: str, _since: str, limits: FetchLi
     answer = _json_at(f"{url.rstrip('/')}/-/v1/search?{urlencode(query)}", limits)
     rows, total = as_list(answer.get("objects")), answer.get("total")
     end = start + len(rows)
-    following = str(end) if rows and isinstance(total, int) and end < total else ""
+    next_cursor = str(end) if rows and isinstance(total, int) and end < total else ""
     packages = (as_object(as_object(x).get("package")) for x in rows)
-    return Page([_npm_document(url, x) for x in packages], following)
+    return Page([_npm_document(url, x) for x in packages], next_cursor)
 
 
 def _npm_document(url: str, package: JsonObject) -> Document:
@@ -273,7 +272,7 @@ def npm_address() -> str:
     return address.rstrip("/")
 
 
-# Lists, folders and archives: all of it is one page
+# Lists, folders and archives are one page
 
 
 def _list_page(registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits) -> Page:
@@ -291,7 +290,7 @@ def _list_page(registry: RegistrySettings, _cursor: str, _since: str, limits: Fe
 def _github_page(
     registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits
 ) -> Page:
-    """Read the archive of a repository at `ref`. Documents' places name the commit."""
+    """Read the archive of a repository at `ref`. The place of a document names the commit."""
     base, folder = (registry.url or _ARCHIVES).rstrip("/"), (registry.path or "servers").strip("/")
     url = f"{base}/{registry.repository}/tar.gz/{quote(registry.ref)}"
     try:
@@ -326,7 +325,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
         if not name:
             raise OSError(visible_text(str(reason), TEXT_CHARS)) from None
         is_in_folder = path.name == _FILE and path.parent.name
-        yield _refused_document(path.parent.name if is_in_folder else path.name, str(reason))
+        yield _bad_document(path.parent.name if is_in_folder else path.name, str(reason))
 
 
 def _is_readable(path: str) -> bool:
@@ -351,10 +350,10 @@ def _unpack(data: bytes, path: str) -> tuple[str, Mapping[str, bytes]]:
     """Return an archive's commit, if it names one, and its files at the path, in memory."""
     files: dict[str, bytes] = {}
     unpacker = zlib.decompressobj(_GZIP)
-    unpacked = unpacker.decompress(data, _MAX_UNPACKED)
+    plain = unpacker.decompress(data, _MAX_UNPACKED)
     if unpacker.unconsumed_tail:  # a small archive may unpack to any size
         raise ValueError("it is too large when unpacked")
-    with tarfile.open(fileobj=io.BytesIO(unpacked)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
             inside = _path_below(member.name, path)
             if inside is None or not member.isreg() or (inside and not _is_readable(inside)):

@@ -70,7 +70,7 @@ def user_registry_store() -> Path:
 class Registries:
     """The registries of some settings, with their local copy in `file`. A `with` block closes it.
 
-    Without settings, it searches for the settings file, and uses it as far as its user agreed.
+    Without settings, it searches for the settings file, and uses the parts that its user trusts.
 
     Raises:
         SettingsError: the file is unreadable.
@@ -78,8 +78,8 @@ class Registries:
     """
 
     def __init__(self, settings: Settings | None = None, file: Path | None = None) -> None:
-        usable = without_untrusted(load_settings()) if settings is None else settings
-        self.settings = usable.registries
+        usable_settings = without_untrusted(load_settings()) if settings is None else settings
+        self.settings = usable_settings.registries
         self._store = Store(file or user_registry_store())
         self._indexes: dict[str | None, _Index] = {}
 
@@ -119,7 +119,7 @@ class Registries:
     ) -> list[FoundServer]:
         """Search the local copy for servers that do what the query says, best first.
 
-        Deprecated, deleted and refused servers are left out.
+        It omits deprecated, deleted and refused servers.
 
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
@@ -152,7 +152,7 @@ class Registries:
         self, name: str, *, registry: str | None = None, version: str | None = None,
         offline: bool = False,
     ) -> Listing:  # fmt: skip
-        """Return a server by its name; its registry is asked for changes, unless `offline`.
+        """Return a server by its name, after asking its registry for changes unless `offline`.
 
         Raises:
             RegistryError: there is no such server, or several registries have it.
@@ -236,13 +236,13 @@ class Registries:
     def changed_entries(self, configured: Mapping[str, Any]) -> list[ChangedEntry]:
         """Return the settings' entries with documents that changed since they were added.
 
-        `configured` are the entries as written; `registry` in each says where it is from.
+        `configured` are the entries as written; `registry` in each names its origin.
         """
-        changes = (self._changed_entry(entry, written) for entry, written in configured.items())
+        changes = (self._changed_entry(entry, content) for entry, content in configured.items())
         return [x for x in changes if x]
 
-    def _changed_entry(self, entry: str, written: Any) -> ChangedEntry | None:
-        origin = as_object(as_object(written).get("registry"))
+    def _changed_entry(self, entry: str, content: Any) -> ChangedEntry | None:
+        origin = as_object(as_object(content).get("registry"))
         name, version, was = (as_text(origin.get(x)) for x in ("name", "version", "digest"))
         for registry in self.settings.values():
             if not was or origin.get("from") != registry.origin_name:

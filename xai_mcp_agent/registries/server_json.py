@@ -1,8 +1,7 @@
 """Documents in the form of server.json (schemas 2025-07-09 to 2025-12-11), and their versions.
 
-Any text of a document may be hostile. Texts for people are cleaned and cut as they are read. Texts
-that become part of a command or an address are kept as they are; the document is refused if one of
-them is not valid.
+Any text of a document may be hostile. The models clean and cut texts for people. Texts that become
+part of a command or an address do not change; an invalid one makes the document refused.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Refused(XaiMcpError):
 
 
 def clean_text(value: Any, at_most: int = TEXT_CHARS) -> str:
-    """Return a stranger's text as a reader sees it; empty for anything else."""
+    """Return the visible part of an untrusted text; empty for any other value."""
     return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
@@ -130,7 +129,7 @@ class _Model(BaseModel):
 
 
 class Variable(_Model):
-    """A value that stands for `{name}` in another one."""
+    """A value that replaces `{name}` in another one."""
 
     name: _Line = ""
     description: _Prose = ""
@@ -155,7 +154,7 @@ class Input(Variable):
 
 
 class Argument(Input):
-    """An argument of a command: after its flag if `type` is `named`, else known by its place."""
+    """An argument of a command, after its flag if `type` is `named`, otherwise positional."""
 
     type: _Line = ""
     value_hint: _Line = ""
@@ -337,8 +336,8 @@ def _wrong_name(name: str, *, has_namespace: bool) -> str:
 def wrong_with_version(version: str, of: str = "") -> str:
     """Return why a version is not exact, for a sentence; empty if it is.
 
-    `of` is a type of package, or `server`. npm takes fewer than three numbers for a range; some
-    servers count in a scheme of their own.
+    `of` is a type of package, or `server`. For npm, fewer than three numbers are a range; some
+    servers have a scheme of their own.
     """
     if not version:
         return "it names no version"

@@ -1,7 +1,7 @@
 """The local copy of registries, one SQLite file in the user's cache folder, and its sync.
 
-The copy can be fetched again at any time. Only one thing is lost with it: which versions changed
-their content since they were first seen.
+The copy can be fetched again at any time, except for its record of versions whose content has
+changed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .server_json import Document, RegistryError, version_order
 _BUSY_SECONDS = 10.0
 _OVERLAP = timedelta(minutes=10)  # clock differences between machines
 _CLIENT_ERRORS = range(400, 500)
-# A row keeps the document that was seen first; changed content is kept beside it as `new_*`. `run`
-# is the last sync that saw it; `refused` says why the latest content must not be used.
+# A row keeps the first document of a version; changed content is in `new_*`. `run` is the last sync
+# that saw the version; `refused` says why the latest content must not be used.
 _TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS progress (
@@ -52,14 +52,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A version with content that differs from what was first seen."""
+    """A version whose content differs from its first document, `since` a time."""
 
     registry: str
     name: str
     version: str
     was: str
     now: str
-    seen: str
+    since: str
 
 
 class Store:
@@ -131,7 +131,7 @@ class Store:
     def begin(self, registry: str, since: str) -> Progress:
         """Record the beginning of a sync of changes since a time, and return its progress."""
         with self.writing():
-            # The moment names the sync.
+            # The time identifies the sync.
             begun = datetime.now(UTC).isoformat()
             return self.set_progress(registry, Progress(since=since, begun=begun))
 
@@ -140,8 +140,7 @@ class Store:
     def put(self, registry: str, document: Document, run: str = "") -> Alarm | None:
         """Store a document; return an alarm if its version had other content before.
 
-        Content is never replaced: the content seen first stays, and changed content is kept beside
-        it.
+        The first content is never replaced; changed content is stored beside it.
         """
         key = (registry, document.name, document.version)
         self._db.execute(
@@ -165,7 +164,7 @@ class Store:
         # A version's status may change; its content may not.
         self._db.execute(
             f"UPDATE documents SET {changes}, new_seen = ?, meta = ? WHERE {_ROW}",
-            (*content, alarm and alarm.seen, _encode(document.meta), *key),
+            (*content, alarm and alarm.since, _encode(document.meta), *key),
         )
         return alarm
 
@@ -178,7 +177,7 @@ class Store:
         )
 
     def mark_deleted(self, registry: str, name: str) -> None:
-        """Mark a server that its registry no longer has; the content seen first stays."""
+        """Mark a server that its registry no longer has; its content stays."""
         with self.writing():
             query = "UPDATE documents SET meta = ? WHERE registry = ? AND name = ?"
             self._db.execute(query, (_encode({"status": "deleted"}), registry, name))
@@ -242,7 +241,7 @@ class Store:
 
 
 def _version_order(document: Document) -> tuple[Any, ...]:
-    """Sort key: the registry's latest version is the last, otherwise the numbers count."""
+    """Return a sort key: the registry's latest version comes last, the others by number."""
     return document.meta.get("isLatest") is True, version_order(document.version)
 
 
@@ -313,8 +312,8 @@ def _read_pages(
     report.is_resumed = bool(progress.cursor)
     if not report.is_resumed:
         progress = store.begin(address, progress.since)
-    while (left := deadline - time.monotonic()) > 0:
-        fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(left, 0.1)))
+    while (remaining := deadline - time.monotonic()) > 0:
+        fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(remaining, 0.1)))
         try:
             page = read_page(progress.cursor, progress.since, fetch)
         except OSError as reason:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.workflows.drawn import draw, offering
+from tests.sources.workflows.drawings import draw, offering
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument

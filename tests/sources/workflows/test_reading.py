@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sources.workflows.drawn import components, draw, edit, offering
+from tests.sources.workflows.drawings import components, draw, edit, offering
 from tests.support.bridges import names_of, status_of
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow

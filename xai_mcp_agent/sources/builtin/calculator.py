@@ -20,7 +20,7 @@ _MAX_PLACES = 300  # digits to round to: no float has more
 _DIGITS = 15  # exact digits of a float
 
 # As people and calculators write them; `^` means power here, not exclusive or.
-_SPELLED = {"^": "**", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-"}
+_SPELLINGS = {"^": "**", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-"}
 _NODES = (
     ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.IfExp, ast.List, ast.Name,
     ast.Tuple, ast.UnaryOp,
@@ -44,7 +44,7 @@ def calculate(
     known.
     """
     text = expression.strip()
-    for sign, meaning in _SPELLED.items():
+    for sign, meaning in _SPELLINGS.items():
         text = text.replace(sign, meaning)
     if not text:
         raise CalculationError("there is nothing to calculate: write an expression such as 2 + 3.")
@@ -80,7 +80,7 @@ def _evaluator() -> Any:
 
 
 def _limit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function for numbers, or for one list of numbers, with a bounded result."""
+    """Return the function with a bounded result, for numbers or for one list of numbers."""
 
     def run(*values: Any) -> Any:
         is_list = len(values) == 1 and isinstance(values[0], list | tuple)

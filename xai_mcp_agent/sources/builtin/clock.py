@@ -34,8 +34,8 @@ def current_time(
 ) -> CurrentTime:
     """Tell the current date, time and weekday, in a time zone of your choice."""
     now = datetime.now(UTC).astimezone(_zone(zone.strip()))
-    shown = zone.strip() or now.tzname() or ""
-    return CurrentTime(now.isoformat(timespec="seconds"), f"{now:%A}", shown)
+    name = zone.strip() or now.tzname() or ""
+    return CurrentTime(now.isoformat(timespec="seconds"), f"{now:%A}", name)
 
 
 def _zone(name: str) -> tzinfo | None:
@@ -49,6 +49,6 @@ def _zone(name: str) -> tzinfo | None:
         pass
     zones = available_timezones()
     hint = did_you_mean(name[:_MAX_CHARS], zones) if zones else "This machine knows none."
-    named = "Zones are named as in Europe/Berlin, Asia/Tokyo, UTC."
-    words = (f"there is no time zone {name[:_MAX_CHARS]!r}.", hint, named)
+    examples = "Zones are named as in Europe/Berlin, Asia/Tokyo, UTC."
+    words = (f"there is no time zone {name[:_MAX_CHARS]!r}.", hint, examples)
     raise UnknownZone(" ".join(x for x in words if x))

@@ -1,8 +1,7 @@
 """`list_files`, `read_file`, `write_file`: files of one folder and nothing outside it.
 
-On POSIX each folder of a path is opened relative to the one before, and never through a link, so
-that a folder replaced by a link meanwhile leads nowhere. On Windows the resolved path must be
-inside.
+On POSIX each folder of a path is opened relative to its parent, and never through a link, so that
+nobody can replace a folder by a link in between. On Windows the resolved path must be inside.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pydantic import Field
 from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME, user_settings_path
 
 _MAX_BYTES = 1_000_000  # size of a file; a model reads no more
-_MAX_LISTED = 1_000  # number of files
+_MAX_FILES = 1_000  # number of files
 _MAX_DEPTH, _MAX_NAME_BYTES = 32, 200  # length of a path; file systems allow 255 bytes for a name
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
 # Non-blocking: it may be a pipe without a writer.
@@ -75,11 +74,11 @@ class Workspace:
         parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
         if not parts and not os.path.exists(self._folder):
             return Listing([], is_complete=True)  # nothing has been written yet
-        passed_over: list[str] = []
+        unreadable: list[str] = []
         with _explain_errors(folder or "the workspace"):
-            files = [*islice(self._files_below(parts, passed_over), _MAX_LISTED + 1)]
-        is_complete = len(files) <= _MAX_LISTED and not passed_over
-        return Listing(files[:_MAX_LISTED], is_complete)
+            files = [*islice(self._files_below(parts, unreadable), _MAX_FILES + 1)]
+        is_complete = len(files) <= _MAX_FILES and not unreadable
+        return Listing(files[:_MAX_FILES], is_complete)
 
     def read_file(self, path: _Path) -> str:
         """Read a text file of the workspace."""
@@ -119,7 +118,7 @@ class Workspace:
         return f"{path}: {len(data):,} bytes written."
 
     def place(self, path: str) -> Path:
-        """Return the place of a file, which no link may lead to."""
+        """Return the path of an existing file. No part of it may be a link."""
         *folders, name = parts = _parts(path)
         with _explain_errors(path), self._open_folder(folders) as folder:
             _check_file(folder.stat(name), path)
@@ -136,8 +135,8 @@ class Workspace:
         if any(target.is_relative_to(_comparable(x)) for x in self._protected):
             raise WorkspaceError(f"{parts[-1]} is started by the settings: no tool may write it.")
 
-    def _files_below(self, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
-        """Yield the files in a folder, then those below; unreadable folders are `passed_over`."""
+    def _files_below(self, parts: list[str], unreadable: list[str]) -> Iterator[ListedFile]:
+        """Yield the files in a folder and below; add unreadable folders to `unreadable`."""
         folders: list[str] = []
         with self._open_folder(parts) as folder:
             for entry in folder.entries():
@@ -152,12 +151,12 @@ class Workspace:
         for name in folders:
             # A file in it would exceed the limit for paths.
             if len(parts) + 1 >= _MAX_DEPTH:
-                passed_over.append(name)
+                unreadable.append(name)
                 continue
             try:
-                yield from self._files_below([*parts, name], passed_over)
+                yield from self._files_below([*parts, name], unreadable)
             except OSError:
-                passed_over.append(name)
+                unreadable.append(name)
 
     @contextmanager
     def _open_folder(self, parts: list[str], *, make: bool = False) -> Generator[_Folder]:
@@ -165,18 +164,18 @@ class Workspace:
         if os.open not in os.supports_dir_fd:
             yield self._resolve_folder(parts, make=make)
             return
-        opened = os.open(self._folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        descriptor = os.open(self._folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
             for part in parts:
                 if make:
                     with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=opened)
-                inner = os.open(part, _FOLDER, dir_fd=opened)
-                os.close(opened)
-                opened = inner
-            yield _Folder("", opened)
+                        os.mkdir(part, dir_fd=descriptor)
+                inner = os.open(part, _FOLDER, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            yield _Folder("", descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
     def _resolve_folder(self, parts: list[str], *, make: bool) -> _Folder:
         root = Path(self._folder).resolve()
@@ -190,7 +189,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class _Folder:
-    """Open folder; without a descriptor its names begin with its own `path`."""
+    """An open folder; without a descriptor, names are relative to its `path`."""
 
     path: str
     descriptor: int | None = None

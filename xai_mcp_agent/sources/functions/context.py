@@ -1,4 +1,4 @@
-"""The call that a function runs in: its progress, its cancellation, and its waiter."""
+"""A call of a function: its progress, its cancellation, and its waiting caller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CallCancelled(BaseException):
 class RunningCall:
     """One call: its progress, and whether a caller still waits. Any thread may use it.
 
-    `wake` is called when there is something to `take`, perhaps in another thread.
+    It calls `wake` when there is something to `take`, perhaps in another thread.
     """
 
     def __init__(self, wake: Callable[[], None] | None = None) -> None:
@@ -40,7 +40,7 @@ class RunningCall:
         self.is_over = False
 
     def tell(self, step: Step) -> None:
-        """Store the progress; of several steps that were not taken yet, only the last counts."""
+        """Store the progress; it replaces a step that was not taken yet."""
         with self._lock:
             is_waiting, self._latest = self._latest is not None, step
             if self._wake is not None and not (is_waiting or self.is_over):
@@ -53,7 +53,7 @@ class RunningCall:
             return latest
 
     def end(self) -> None:
-        """Mark it as abandoned, and stop what it is waiting for."""
+        """Mark the call as abandoned, and call the functions of `on_end`."""
         with self._lock:
             self.is_over = True
             for stop in self._stops:
@@ -61,7 +61,7 @@ class RunningCall:
             self._stops.clear()
 
     @contextmanager
-    def stopped_by(self, stop: Callable[[], None]) -> Generator[None]:
+    def on_end(self, stop: Callable[[], None]) -> Generator[None]:
         """Call `stop` if the call ends inside the block, in the thread that ends it."""
         with self._lock:
             self._stops.append(stop)
@@ -70,7 +70,7 @@ class RunningCall:
         try:
             yield
         finally:
-            with self._lock:  # its turn is over
+            with self._lock:  # not while `end` calls it
                 if stop in self._stops:
                     self._stops.remove(stop)
 
@@ -141,8 +141,8 @@ class ToolContext:
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the call is: `done` of `total`, if that is known.
 
-        It may be called often: of reports that come faster than they can be shown, the last one
-        counts. After the call it does nothing.
+        It may be called often: only the last one counts of reports that come faster than a screen
+        can show them. After the call it does nothing.
 
         Raises:
             ValueError: a number is not finite.

@@ -34,12 +34,12 @@ from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
 
 # Length of an exception's text: a model reads no more, and masking secrets takes time.
 _MAX_ERROR_CHARS = 10_000
-# Length of a message, which may quote a whole document. It is longer than what is shown, so that a
-# secret at the end is masked before the text is cut.
+# Length of a message, which may quote a whole document. It is longer than the limit for models, so
+# that a secret at the end is masked before the text is cut.
 _MAX_CHARS = 100_000
 _MAX_PROBLEMS = 20  # a long list may be wrong in every item
 # Unlike a plain call, these can be stopped midway.
-_STOPPED = (
+_STOPPABLE = (
     inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction,
 )  # fmt: skip
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -50,8 +50,8 @@ class Function:
     """Function of a file.
 
     `arguments` checks the arguments of a call and returns them by parameter. `contexts` are the
-    parameters that receive the call's `ToolContext`. `can_stop`: it ends when its caller has gone,
-    or can at least notice.
+    parameters that receive the call's `ToolContext`. A function that `can_stop` ends when its
+    caller has gone, or can at least notice.
     """
 
     tool: Tool
@@ -69,9 +69,9 @@ class Function:
         run: Callable[..., Any],
         annotations: ToolAnnotations | None = None,
     ) -> Function:
-        """Make a tool of a function. Errors of pydantic or Python about its types are raised."""
-        signed = inspect.signature(run, eval_str=True)
-        parameters = [x for x in signed.parameters.values() if x.kind not in _MANY]
+        """Make a tool of a function. Raises errors of pydantic or Python about its types."""
+        function_signature = inspect.signature(run, eval_str=True)
+        parameters = [x for x in function_signature.parameters.values() if x.kind not in _MANY]
         if positional := [x.name for x in parameters if x.kind is x.POSITIONAL_ONLY]:
             problem = f"its parameter {positional[0]!r} is positional-only"
             raise TypeError(f"{problem}, and tools pass arguments by name")
@@ -83,15 +83,15 @@ class Function:
             key,
             inspect.getdoc(run) or "",
             {"properties": {}, **schema},
-            _output_schema(signed.return_annotation),
+            _output_schema(function_signature.return_annotation),
             annotations=annotations or ToolAnnotations(),
         )
         inner = inspect.unwrap(run)
-        can_stop = bool(contexts) or any(is_one(inner) for is_one in _STOPPED)
+        can_stop = bool(contexts) or any(is_one(inner) for is_one in _STOPPABLE)
         return cls(tool, file, run, arguments, contexts, can_stop)
 
     def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
-        """Check the arguments and call the function. Whatever it raises becomes a result.
+        """Check the arguments and call the function. An exception of it becomes a result.
 
         Raises:
             InvalidArguments: they do not fit; the function was not called.
@@ -132,12 +132,12 @@ class FunctionCalls:
         invocation: ToolInvocation,
         ready: Callable[[float], Awaitable[Mapping[str, Function]]],
     ) -> ToolResult:
-        """Call a function in a thread; see `Source.call`. `ready` gives the current functions.
+        """Call a function in a thread; see `Source.call`. `ready` returns the current functions.
 
         When the caller has gone, a coroutine is cancelled; other functions see it in their context.
 
         Raises:
-            InvalidArguments: pydantic does not take them for the function's types.
+            InvalidArguments: they do not fit the function's types.
             UnknownTool: the source does not have it any more.
             ToolTimeout: it did not end in time.
             SourceFailed: too many abandoned functions are still running.
@@ -149,13 +149,13 @@ class FunctionCalls:
             raise UnknownTool(f"{self._settings.name} has no function {name!r} any more.")
         if invocation.check is not None:
             invocation.check()
-        watched, notes = WatchedCall(), list[str]()
+        watch, notes = WatchedCall(), list[str]()
         listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
         try:
             result = await self.threads.run(
-                partial(function.call, invocation.arguments, watched.call),
+                partial(function.call, invocation.arguments, watch.call),
                 remaining_seconds(limit, anyio.current_time() - started),
-                partial(watched.watch, listener),
+                partial(watch.watch, listener),
             )
         except TimeoutError as cause:
             raise self._too_slow(function, limit) from cause
@@ -166,7 +166,7 @@ class FunctionCalls:
             expected = signature(function.tool.input_schema)
             raise InvalidArguments(name, problems, expected) from None
         finally:
-            watched.call.end()
+            watch.call.end()
         # An exception may quote the environment; a result is meant for the model.
         if result.is_error:
             result = ToolResult.of_text(self._mask_text(result.text), is_error=True)
@@ -174,12 +174,12 @@ class FunctionCalls:
 
     def _mask_text(self, text: str) -> str:
         """Return the text of a person's code without secrets, cut to a limit."""
-        shown = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
-        is_cut = len(text) > _MAX_ERROR_CHARS + len(shown)
-        return f"{shown}... (the rest is left out)" if is_cut else shown
+        masked = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
+        is_cut = len(text) > _MAX_ERROR_CHARS + len(masked)
+        return f"{masked}... (the rest is left out)" if is_cut else masked
 
     def too_many(self) -> SourceFailed:
-        """Return the error that no further call is started."""
+        """Return the error for a call that cannot start."""
         return SourceFailed(
             self._settings.name,
             "too many of its earlier calls are still running, although nobody waits for them.",
@@ -203,8 +203,8 @@ class FunctionCalls:
 def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str, Any]]:
     """Return a function with these parameters that returns its arguments.
 
-    pydantic checks its arguments; the function itself is called after that, so that an error in it
-    is not taken for one in the arguments.
+    pydantic calls it to check the arguments. An error in the function itself is then not mistaken
+    for an error in the arguments.
     """
 
     def stand_in(**arguments: Any) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _outcome(value: Any, running: RunningCall) -> Any:
 
 
 def words_of(cause: BaseException, file: str) -> str:
-    """Return the type of an error, its message, and the last line of the file it came through."""
+    """Return the type of an error, its message, and the last line of the file in its traceback."""
     try:
         text = str(cause)[:_MAX_CHARS]
     except BaseException:  # noqa: BLE001 - it is a person's class
@@ -255,7 +255,7 @@ class ToolSchema(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> JsonObject:
-        """Leave out a default that JSON has no number for."""
+        """Omit a default that is not a number of JSON."""
         with_default = super().default_schema(schema)
         default = with_default.get("default")
         if isinstance(default, float) and not math.isfinite(default):
@@ -263,15 +263,15 @@ class ToolSchema(GenerateJsonSchema):
         return with_default
 
 
-def _output_schema(returned: Any) -> JsonObject | None:
+def _output_schema(annotation: Any) -> JsonObject | None:
     """Return the schema of the result if it is an object; None if it is not, or unknown."""
-    if returned in (inspect.Signature.empty, None, Any, ToolResult):
+    if annotation in (inspect.Signature.empty, None, Any, ToolResult):
         return None
     try:
-        schema = TypeAdapter(returned).json_schema(
+        schema = TypeAdapter(annotation).json_schema(
             mode="serialization", schema_generator=ToolSchema
         )
-    except Exception:  # noqa: BLE001 - it is called all the same; only nothing is promised of it
+    except Exception:  # noqa: BLE001 - the function works without an output schema
         return None
     return schema if schema.get("type") == "object" else None
 
@@ -285,7 +285,7 @@ def _result(value: Any) -> ToolResult:
 
 
 def _check_parts(result: ToolResult) -> ToolResult:
-    """Return a result that a function made, after a check that its parts are parts."""
+    """Return a function's own result, after a check of the types of its parts."""
     parts = cast(tuple[Any, ...], result.parts)
     wrong = [x for x in parts if not isinstance(x, ResultPart)]
     if wrong:
@@ -296,7 +296,7 @@ def _check_parts(result: ToolResult) -> ToolResult:
 
 
 def _leaf(value: Any) -> Any:
-    """Return the JSON value of what JSON does not know, such as a model or a date."""
+    """Return the JSON value of an object that JSON does not have, such as a model or a date."""
     if isinstance(value, bytes | bytearray):
         return _text_of(bytes(value))
     return to_jsonable_python(value, fallback=str, inf_nan_mode="strings")
@@ -333,8 +333,8 @@ async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
     Raises:
         ResultTooLarge: it reached the limit.
     """
-    counted = Plain(_leaf)
-    return [counted.of(x) async for x in values]
+    plain_values = Plain(_leaf)
+    return [plain_values.of(x) async for x in values]
 
 
 async def _await_result(value: Awaitable[Any], running: RunningCall) -> Any:
@@ -345,5 +345,5 @@ async def _await_result(value: Awaitable[Any], running: RunningCall) -> Any:
     def stop() -> None:
         loop.call_soon_threadsafe(task.cancel)
 
-    with running.stopped_by(stop):
+    with running.on_end(stop):
         return await value

@@ -41,7 +41,7 @@ def stamp_of(settings: FunctionSettings) -> object:
 
 
 def import_functions(settings: FunctionSettings) -> ModuleType:
-    """Import the file or the module as it is now. Blocks as long as the import takes.
+    """Import the current file or module. Blocks until the import is complete.
 
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
@@ -81,10 +81,10 @@ def _module(settings: FunctionSettings) -> ModuleType:
     name, file = settings.module, ""
     try:
         file = _file_of(settings)
-        stamp, loaded = file_stamp(file), sys.modules.get(name)
-        if loaded is not None and _stamps.setdefault(name, stamp) == stamp:
-            return loaded
-        module = importlib.import_module(name) if loaded is None else _anew(loaded, file)
+        stamp, current = file_stamp(file), sys.modules.get(name)
+        if current is not None and _stamps.setdefault(name, stamp) == stamp:
+            return current
+        module = importlib.import_module(name) if current is None else _anew(current, file)
     except BaseException as cause:  # noqa: BLE001 - as above
         problem = f"the module {name} cannot be imported: {words_of(cause, file)}."
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
@@ -127,7 +127,7 @@ def _anew(module: ModuleType, file: str) -> ModuleType:
 
 
 def _print_to_stderr(module: ModuleType) -> None:
-    """Send what a module prints to stderr: stdout of a command may be JSON for a program."""
+    """Let a module print to stderr: stdout of a command may be JSON for a program."""
     module.__dict__.setdefault("print", partial(_print, sys.stderr))
 
 

@@ -27,7 +27,7 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(lru_cache(len)))
 
 @dataclass(frozen=True)
 class FunctionFile:
-    """Functions of a file or a module. `notes` say what was left out, and why."""
+    """Functions of a file or a module. `notes` say which were omitted, and why."""
 
     functions: dict[str, Function]
     notes: tuple[str, ...]
@@ -92,7 +92,7 @@ class FunctionSource(ReadSource[FunctionFile]):
 
 
 def _read_functions(settings: FunctionSettings) -> FunctionFile:
-    """Import the functions and make tools of them. Blocks as long as the import takes.
+    """Import the functions and make tools of them. Blocks until the import is complete.
 
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
@@ -119,14 +119,14 @@ def _public(
 ) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the functions that a module defines itself, each under its first name.
 
-    Imported functions are among them if `include` names them.
+    It also yields imported functions that `include` names.
     """
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     for name, value in vars(module).items():
         if name.startswith("_") or not isinstance(value, _FUNCTIONS):
             continue
-        is_own = value.__module__ == module.__name__ and value not in seen
-        seen.add(value)
+        is_own = value.__module__ == module.__name__ and value not in visited
+        visited.add(value)
         if is_own or name in include:
             yield name, value
 

@@ -1,4 +1,4 @@
-"""Why a URL could not be reached, and what to do: names, certificates, proxies, old protocols."""
+"""Advice about URLs that cannot be reached: names, certificates, proxies, old protocols."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def reaching_help(failure: str, key: str = "url") -> str:
 
 
 def has_too_many_files(cause: BaseException | None) -> bool:
-    """Return whether it failed because the process has too many open files."""
+    """Return whether an error means that the process has too many open files."""
     if cause is None:
         return False
     if isinstance(cause, OSError) and cause.errno in _TOO_MANY_FILES:

@@ -1,8 +1,7 @@
-"""The child process: reads one request from stdin, carries it out, answers in one line.
+"""The child process: it reads one request from stdin, carries it out, and answers in one line.
 
-The answer goes to the original stdout. Whatever a workflow prints, also through programs that it
-starts, goes to stderr, so nothing can be mistaken for an answer. It imports little, because a call
-waits for it.
+The answer goes to the original stdout. Output of a workflow and of its programs goes to stderr, so
+that none of it can be mistaken for an answer. It imports little, because a call waits for it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ BOOTSTRAP = (
     "sys.path[:] = request['path']; "
     f"from {__name__} import serve; serve(request)"
 )
-"""Program of a child: it imports what its parent does, from the same places."""
+"""Program of a child: it imports modules from the same places as its parent."""
 
 # A larger result belongs in a file.
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -39,7 +38,7 @@ _NODE_METHODS = ("execute", "init")
 def serve(request: JsonObject) -> None:
     """Carry out a request and answer it. An error in a workflow is an answer, too."""
     answers, parent = _set_streams_aside()
-    # SystemExit included: what the workflow has opened is closed on the way out.
+    # A SystemExit lets the workflow close its files and connections.
     signal.signal(signal.SIGTERM, _end)
     if request["do"] == "read":
         from .reading import read
@@ -49,7 +48,7 @@ def serve(request: JsonObject) -> None:
         answer = _run(request)
     with open(answers, "wb") as stream:
         stream.write(_line(answer))
-    # Our parent looks at what we started first: it cannot find children of a process that ended.
+    # Our parent first looks for our children: it cannot find those of a process that ended.
     os.read(parent, 1)
 
 
@@ -102,7 +101,7 @@ def _encode_leniently(answer: JsonObject) -> bytes:
 class _CompiledModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports workflows from their compiled text, which is in no file.
 
-    `sources` has the text, and `files` what would be its file, by the name of the module.
+    `sources` has the text of each module, and `files` the name of a file for tracebacks.
     """
 
     def __init__(self, sources: Mapping[str, str], files: Mapping[str, str]) -> None:
@@ -141,7 +140,7 @@ def _run(request: JsonObject) -> JsonObject:
             getattr(flow, name).value = value
         flow.do({"args": Namespace(**values)})
         return {"outputs": [getattr(flow, name).value for name in request["outputs"]]}
-    except BaseException as cause:  # noqa: BLE001 - whatever a workflow raises is told
+    except BaseException as cause:  # noqa: BLE001 - any error of a workflow is its answer
         return {"failed": _failure(cause, request["class"])}
 
 

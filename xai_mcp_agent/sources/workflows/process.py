@@ -18,7 +18,7 @@ from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_pr
 from ..web.json_text import LONG_BYTES, read_json
 from .child import BOOTSTRAP
 
-# A workflow closes what it has opened after its answer; an agent's servers take seconds.
+# After its answer a workflow closes its connections; an agent's servers take seconds.
 _CLOSE_SECONDS = 5.0
 # -P: a file beside the workflow must not replace a module of the same name.
 _PYTHON = (sys.executable, "-u", "-P", "-c", BOOTSTRAP)
@@ -41,9 +41,9 @@ class Output(StderrLog):
             self.node = self._clean_line(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
             self.nodes, self._latest = self.nodes + 1, ""
             return ""
-        if shown := super().add(line, at_most=at_most):
-            self._latest = shown
-        return shown
+        if clean := super().add(line, at_most=at_most):
+            self._latest = clean
+        return clean
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -58,11 +58,11 @@ class Output(StderrLog):
 
     async def follow(self, on_progress: OnProgress) -> None:
         """Report progress until cancelled."""
-        reported = None
+        last = None
         while True:
             await anyio.sleep(_PROGRESS_SECONDS)
-            if (self.nodes, self.progress) != reported and self.progress:
-                reported = self.nodes, self.progress
+            if (self.nodes, self.progress) != last and self.progress:
+                last = self.nodes, self.progress
                 await on_progress(self.nodes, None, self.progress)
 
 
@@ -91,10 +91,10 @@ async def ask_child(
 ) -> Answer:
     """Start a process, return its answer, and end it with everything that it started.
 
-    If cancelled, it is ended at once. `env` is added to all our variables: a workflow is the user's
-    own program, and finds what it would find if it were run by hand.
+    Cancellation ends it at once. `env` is added to all our variables: a workflow is the user's own
+    program, and has the same environment as if the user ran it.
     """
-    answered = False
+    has_answer = False
     try:
         process = await start_process(
             _PYTHON, {**os.environ, **env}, folder, output, _CLOSE_SECONDS
@@ -105,10 +105,10 @@ async def ask_child(
         with suppress(anyio.BrokenResourceError):  # it has already ended; handled below
             process.write(json.dumps({**request, "path": _import_path(folder)}).encode())
         line = await process.next_line()
-        answered = line is not None
+        has_answer = line is not None
         answer = await _answer(process, line)
     finally:
-        await process.end(in_a_hurry=not answered)
+        await process.end(in_a_hurry=not has_answer)
     return answer
 
 

@@ -1,7 +1,7 @@
-"""Reading a workflow: its drawing, its compiled script, its components.
+"""Reads a workflow: its drawing, its compiled script, its components.
 
-It runs in a process of its own, because compiling evaluates the literals on the canvas, which may
-be anything. The script is parsed, not run.
+It runs in a process of its own, because the compiler evaluates the literals on the canvas, which
+may be anything. The script is parsed, not run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_CHARS = 300  # for an unknown error
 _TYPES = ("string", "int", "float", "boolean", "secret", "any")
 _ARGUMENT = re.compile(r"Argument \((.+?)\): (.*)", re.DOTALL)
 # Attributes that every workflow's class has.
-_TAKEN = re.compile(r"next|do|init|execute|debug_repr|set_execution_context|output(_\d+)?|__\w*")
+_RESERVED = re.compile(r"next|do|init|execute|debug_repr|set_execution_context|output(_\d+)?|__\w*")
 _TITLES = ("description", "about", "tool")  # title of a comment on the whole workflow
 # A line of a comment about one argument: `city (default: Berlin): where to look`.
 _LINE = re.compile(r"\s*[-*]?\s*(\w+)\s*(?:\(([^()]*)\))?\s*:\s*(.*)")
@@ -61,11 +61,11 @@ class _Compiled:
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     files: dict[str, str] = field(default_factory=dict[str, str])
-    drawn: list[str] = field(default_factory=list[str])  # the files that were read
+    drawings: list[str] = field(default_factory=list[str])  # the files that were read
 
 
 def read(request: JsonObject) -> JsonObject:
-    """Return what it takes to run and describe the workflow `file`, or why it cannot be used."""
+    """Return the data to run and describe the workflow `file`, or why it cannot be used."""
     file = Path(request["file"])
     try:
         return _read(file, request["module"], Path(request["scratch"]))
@@ -93,7 +93,7 @@ def _read(file: Path, module: str, scratch: Path) -> JsonObject:
     return {
         "modules": compiled.sources,
         "files": compiled.files,
-        "drawn": compiled.drawn,
+        "drawings": compiled.drawings,
         "class": workflow.name,
         "outputs": _outputs(workflow),
         "parameters": [asdict(drawing.describe(x)) for x in _parameters(workflow, tree)],
@@ -113,7 +113,7 @@ class Drawing:
 
     @classmethod
     def read(cls, file: Path) -> Drawing:
-        """Read the drawing in a file, and check what the compiler would not explain.
+        """Read the drawing in a file, and report mistakes that the compiler would not explain.
 
         Raises:
             Unusable: it is not a drawing, or one of its nodes cannot be used.
@@ -145,7 +145,7 @@ class Drawing:
                 yield node["name"], node["extras"]["path"]
 
     def description(self, name: str) -> str:
-        """Return the description of the workflow: a comment titled so, or else the first one."""
+        """Return the description of the workflow: the comment with that title, else the first."""
         arguments = self._arguments()
         about = [text for title, text in self.comments if title.lower() in (*_TITLES, name.lower())]
         others = [text for title, text in self.comments if title not in arguments]
@@ -197,7 +197,7 @@ def _check_argument(node: JsonObject, *, is_wired_to_finish: bool) -> None:
         problem = f"its node {node['name']!r} is of a type that no argument has."
         raise Unusable(problem, f"{_OPEN} put an argument of {', '.join(_TYPES)} there.")
     name = match[2]
-    if not name.isidentifier() or keyword.iskeyword(name) or _TAKEN.fullmatch(name):
+    if not name.isidentifier() or keyword.iskeyword(name) or _RESERVED.fullmatch(name):
         problem = f"its Argument node {name!r} has a name that cannot be used."
         fix = "give it another one: letters, digits and underscores, and no word of Python."
         raise Unusable(problem, f"{_OPEN} {fix}")
@@ -216,8 +216,8 @@ def _text(node: JsonObject) -> str:
 
 def _compile(file: Path, module: str, scratch: Path, compiled: _Compiled, base: Path) -> Drawing:
     drawing = Drawing.read(file)
-    compiled.drawn.append(str(file))
-    # The compiler makes a class of the file's name, which not every name can be.
+    compiled.drawings.append(str(file))
+    # The compiler makes a class of the file's name, so the name must be an identifier.
     target = scratch / f"{module.rpartition('.')[2]}.py"
     _run_compiler(file, target)
     compiled.sources[module] = target.read_text(encoding="utf-8")
@@ -362,20 +362,20 @@ def _options(tree: ast.Module) -> Iterator[tuple[str, JsonObject]]:
 
 def _outputs(node: ast.ClassDef) -> list[JsonObject]:
     """Return the attributes that hold outputs, each with the name of the port wired to it."""
-    wired: dict[str, str] = {}
+    port_by_output: dict[str, str] = {}
     for call in ast.walk(node):
         match call:
-            # What stands as `self.output.connect(self.c_1.text)`.
+            # The statement `self.output.connect(self.c_1.text)`.
             case ast.Call(
                 ast.Attribute(ast.Attribute(ast.Name(), output), "connect"),
                 [ast.Attribute(attr=port)],
             ):
-                wired[output] = port
+                port_by_output[output] = port
             case _:
                 pass
     names: list[str] = []
     attributes = sorted((name for name, _ in _ports(node, "OutArg")), key=_place)
-    for name in (wired.get(x, "output") for x in attributes):
+    for name in (port_by_output.get(x, "output") for x in attributes):
         others = (f"{name}_{x}" for x in range(2, len(attributes) + 2))
         names.append(name if name not in names else next(x for x in others if x not in names))
     return [{"attribute": x, "name": y} for x, y in zip(attributes, names, strict=True)]

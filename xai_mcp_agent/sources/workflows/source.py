@@ -47,37 +47,37 @@ _CYCLE_FIX = "Break the cycle: take AgentUseWorkflow, or the entry, out of the i
 
 @dataclass(frozen=True)
 class Workflow:
-    """A workflow as a child process read it: the tool, and the request that runs it."""
+    """A workflow from a child process: the tool, and the request that runs it."""
 
     tool: Tool
     request: JsonObject
     defaults: JsonObject
     outputs: tuple[str, ...]  # their names
-    drawn: tuple[str, ...]  # the files that were read
+    drawings: tuple[str, ...]  # the files that were read
     notes: tuple[str, ...]
 
     @classmethod
     def of(cls, settings: WorkflowSettings, script: JsonObject) -> Workflow:
-        """Combine a workflow that was read with its settings.
+        """Combine the answer of the child process with the settings.
 
         Raises:
             SourceFailed: it needs a secret that the settings do not have.
         """
-        asked = [x for x in script["parameters"] if x["name"] not in settings.arguments]
-        _refuse_secrets(settings, asked, is_drawn=bool(script["drawn"]))
+        parameters = [x for x in script["parameters"] if x["name"] not in settings.arguments]
+        _refuse_secrets(settings, parameters, has_drawing=bool(script["drawings"]))
         names = tuple(x["name"] for x in script["outputs"])
         description = settings.description or script["description"]
         tool = Tool(
             ToolKey(WORKFLOW.name, settings.name, tool_name(settings.file)),
             description or f"Runs the workflow {os.path.basename(settings.file)}.",
-            _input_schema(asked),
+            _input_schema(parameters),
             _output_schema(names),
         )
         request = {"do": "run", **{x: script[x] for x in ("modules", "files", "class")}}
         request["outputs"] = [x["attribute"] for x in script["outputs"]]
         defaults = {x["name"]: x["default"] for x in script["parameters"]}
         notes = (*_unknown_arguments(settings, defaults), *([] if description else [_UNDESCRIBED]))
-        return cls(tool, request, defaults, names, tuple(script["drawn"]), notes)
+        return cls(tool, request, defaults, names, tuple(script["drawings"]), notes)
 
     def run_request(self, settings: WorkflowSettings, arguments: JsonObject) -> JsonObject:
         """Return the request for one call; every parameter has a value, possibly None."""
@@ -85,13 +85,13 @@ class Workflow:
         values = {**self.defaults, **arguments, **fixed}
         return {**self.request, "module": module_name(settings.file), "arguments": values}
 
-    def result(self, values: list[Any], printed: tuple[str, ...]) -> ToolResult:
-        """Return one output as it is, several as a dict, and without any the printed lines."""
+    def result(self, values: list[Any], lines: tuple[str, ...]) -> ToolResult:
+        """Return one output unchanged, several as a dict, or the printed lines if there is none."""
         if len(values) == 1:
             return result_of(values[0])
         if values:
             return result_of(dict(zip(self.outputs, values, strict=True)))
-        return ToolResult.of_text("\n".join((_PRINTED, *printed))) if printed else result_of(None)
+        return ToolResult.of_text("\n".join((_PRINTED, *lines))) if lines else result_of(None)
 
 
 def tool_name(file: str) -> str:
@@ -101,19 +101,21 @@ def tool_name(file: str) -> str:
 
 
 def module_name(file: str) -> str:
-    """Return the name to import it under. Its own may be a component's, or not valid."""
+    """Return the module name of a workflow. Its own may be a component's, or not valid."""
     return f"workflow_{tool_name(file)}"
 
 
-def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_drawn: bool) -> None:
-    for name, kind in ((x["name"], x["type"]) for x in asked):
+def _refuse_secrets(
+    settings: WorkflowSettings, parameters: list[JsonObject], has_drawing: bool
+) -> None:
+    for name, kind in ((x["name"], x["type"]) for x in parameters):
         give = f'Give it under `arguments`, such as "{name}": "${{{name.upper()}}}"'
         if kind == "secret":
             problem = (
                 f"its Argument node {name!r} is a secret, and models are not asked for secrets."
             )
             raise SourceFailed(settings.name, problem, f"{give}.")
-        if not is_drawn and kind == "str" and looks_secret(name):
+        if not has_drawing and kind == "str" and looks_secret(name):
             problem = (
                 f"its argument {name!r} looks like a secret, but a compiled script does not say so."
             )
@@ -121,11 +123,11 @@ def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_draw
             raise SourceFailed(settings.name, problem, fix)
 
 
-def _input_schema(asked: list[JsonObject]) -> JsonObject:
+def _input_schema(parameters: list[JsonObject]) -> JsonObject:
     return {
         "type": "object",
-        "properties": {x["name"]: _parameter(x) for x in asked},
-        "required": [x["name"] for x in asked if x["required"]],
+        "properties": {x["name"]: _parameter(x) for x in parameters},
+        "required": [x["name"] for x in parameters if x["required"]],
         "additionalProperties": False,
     }
 
@@ -138,7 +140,7 @@ def _parameter(parameter: JsonObject) -> JsonObject:
 
 
 def _output_schema(names: tuple[str, ...]) -> JsonObject | None:
-    """Return the schema of several outputs, whose types are not known beforehand."""
+    """Return the schema of several outputs; their types are unknown before a run."""
     if len(names) < 2:
         return None
     return {"type": "object", "properties": {x: {} for x in names}, "required": list(names)}
@@ -151,7 +153,7 @@ def _unknown_arguments(settings: WorkflowSettings, parameters: JsonObject) -> li
 
 
 class WorkflowSource(ReadSource[Workflow]):
-    """A `Source` over one workflow. Child processes run it, and its compiler, too."""
+    """A `Source` over one workflow. Child processes compile and run it."""
 
     kind = WORKFLOW
 
@@ -207,16 +209,16 @@ class WorkflowSource(ReadSource[Workflow]):
     async def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
-            # Not masked: it is meant for the model. In a thread: it may be megabytes of JSON.
+            # Not masked, because it is for the model; in a thread, because it may be megabytes.
             return await anyio.to_thread.run_sync(workflow.result, value["outputs"], output.lines)
-        failed = value["failed"]
-        node = failed.get("node") or ("" if answer.value else output.node)
+        failure = value["failed"]
+        node = failure.get("node") or ("" if answer.value else output.node)
         at = f" at the node {node}" if node else ""
-        where = f" ({failed['where']})" if failed.get("where") else ""
-        text = self._mask(f"{workflow.tool.name} failed{at}: {failed['text']}{where}")
+        where = f" ({failure['where']})" if failure.get("where") else ""
+        text = self._mask(f"{workflow.tool.name} failed{at}: {failure['text']}{where}")
         lines = [f"    {x}" for x in output.tail()]
-        printed = "\n".join(["", "  Its last output:", *lines]) if lines else ""
-        return ToolResult.of_text(f"{text}{printed}", is_error=True)
+        output_text = "\n".join(["", "  Its last output:", *lines]) if lines else ""
+        return ToolResult.of_text(f"{text}{output_text}", is_error=True)
 
     def _title(self) -> str:
         return os.path.basename(self._settings.file)
@@ -227,8 +229,8 @@ class WorkflowSource(ReadSource[Workflow]):
         return Inventory(self.name, tools, notes=value.notes, disabled=disabled)
 
     async def _stamp(self) -> object:
-        """In a thread: the disk may hang."""
-        inner = self._last.value.drawn if self._last else ()
+        """Return the stamps of all files, read in a thread because the disk may hang."""
+        inner = self._last.value.drawings if self._last else ()
         files = dict.fromkeys((self._settings.file, *inner))
         limit = self._settings.start_timeout_seconds
         try:
@@ -244,7 +246,7 @@ class WorkflowSource(ReadSource[Workflow]):
         return await self.read()
 
     async def read(self) -> Workflow:
-        """Compile and read the workflow; nobody needs to own the source for that.
+        """Compile and read the workflow, also if no task owns the source.
 
         Raises:
             SourceFailed: it cannot be used.
@@ -293,8 +295,8 @@ def chain_with(file: str) -> str:
 
 def why_not_nested(file: str) -> tuple[str, str]:
     """Return why this workflow must not run inside the ones that run here, and what to do."""
-    chain, written = _chain(), os.environ.get(DEPTH_VARIABLE, "").strip()
-    deepest = int(written) if written.isdecimal() else _DEFAULT_DEPTH
+    chain, setting = _chain(), os.environ.get(DEPTH_VARIABLE, "").strip()
+    deepest = int(setting) if setting.isdecimal() else _DEFAULT_DEPTH
     names = " > ".join(os.path.basename(x) for x in (*chain, file))
     if os.path.realpath(file) in chain:
         return f"the workflow would run inside itself: {names}.", _CYCLE_FIX
