@@ -67,18 +67,18 @@ def boom() -> str:
 
 
 @dataclass
-class Played:
-    """A run: its last state, its model, its outcome unless it was `StoppedHere`, and its events."""
+class RunRecord:
+    """A run: its last state, its model, its events, and its outcome unless it was `StoppedHere`."""
 
     state: RunState
     model: ScriptedModel
-    finished: RunFinished | None = None
+    outcome: RunFinished | None = None
     events: list[RunEvent] = field(default_factory=list[RunEvent])
 
     @property
     def answer(self) -> str:
-        assert self.finished is not None
-        return self.finished.answer
+        assert self.outcome is not None
+        return self.outcome.answer
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -88,11 +88,11 @@ class Played:
     def roles(self) -> list[str]:
         return [x["role"] for x in self.messages]
 
-    def sent(self, number: int = -1) -> list[dict[str, Any]]:
-        return list(self.model.asked[number].messages)
+    def request(self, number: int = -1) -> list[dict[str, Any]]:
+        return list(self.model.requests[number].messages)
 
-    def offered(self, number: int = -1) -> list[str]:
-        return [x.name for x in self.model.asked[number].functions]
+    def functions(self, number: int = -1) -> list[str]:
+        return [x.name for x in self.model.requests[number].functions]
 
 
 async def go(
@@ -101,13 +101,13 @@ async def go(
     *functions: Callable[..., Any],
     emit: Emit | None = None,
     stop: anyio.Event | None = None,
-    runs: list[Played] | None = None,
+    runs: list[RunRecord] | None = None,
     by: Model | None = None,
     **spec: Any,
-) -> Played:
+) -> RunRecord:
     """Run an agent with the four functions above, or with others; cancel it at `stop`.
 
-    `runs` gets the run, even if it fails. `by` is asked in place of the scripted model.
+    `runs` gets the record, even if the run fails. `by` replaces the scripted model.
     """
     scripted = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
     state = start if isinstance(start, RunState) else None
@@ -115,27 +115,27 @@ async def go(
     own = Functions(*(functions or (tell, add, shout, boom)))
     tools = AgentTools([own, pages], Definitions(), state.names if state else ())
     begin = state or RunState(Conversation(start))
-    played = Played(begin, scripted)
+    record = RunRecord(begin, scripted)
     if runs is not None:
-        runs.append(played)
+        runs.append(record)
 
-    async def record(event: RunEvent) -> None:
-        played.events.append(event)
+    async def on_event(event: RunEvent) -> None:
+        record.events.append(event)
         if emit:
             await emit(event)
 
-    run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, record)
+    run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, on_event)
     try:
         if stop is None:
-            played.finished = await run.go(tools, pages)
+            record.outcome = await run.go(tools, pages)
         else:
             await _until(stop, partial(run.go, tools, pages))
     except ExceptionGroup as stopped:
         if stopped.split(StoppedHere)[1] is not None:
             raise
     finally:
-        played.state = run.state
-    return played
+        record.state = run.state
+    return record
 
 
 async def _until(stop: anyio.Event, work: Callable[[], Awaitable[object]]) -> None:
@@ -147,13 +147,13 @@ async def _until(stop: anyio.Event, work: Callable[[], Awaitable[object]]) -> No
 
 
 def stopping_at(count: int) -> Emit:
-    """Return a listener that ends the run when so many calls have begun."""
-    begun: list[RunEvent] = []
+    """Return a listener that ends the run when this many calls have begun."""
+    starts: list[RunEvent] = []
 
     async def emit(event: RunEvent) -> None:
         if isinstance(event, ToolStarted):
-            begun.append(event)
-            if len(begun) == count:
+            starts.append(event)
+            if len(starts) == count:
                 raise StoppedHere
 
     return emit

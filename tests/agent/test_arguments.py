@@ -20,7 +20,7 @@ def schema(required: str = "", **types: str) -> dict[str, Any]:
 
 MANY = schema("count city", count="integer", city="string", days="array", exact="boolean")
 ONE = schema(text="string")
-NEEDED = schema("query", limit="integer", query="string")
+REQUIRED = schema("query", limit="integer", query="string")
 ROME = {"count": 3, "city": "Rome"}
 
 
@@ -43,7 +43,7 @@ ROME = {"count": 3, "city": "Rome"}
         ("hello, world", ONE, {"text": "hello, world"}),
         ("x = 1, y", ONE, {"text": "x = 1, y"}),
         ("[1, 2]", ONE, {"text": "[1, 2]"}),
-        ("cats", NEEDED, {"query": "cats"}),
+        ("cats", REQUIRED, {"query": "cats"}),
     ],
 )
 def test_arguments_that_are_plainly_meant_are_read(

@@ -30,16 +30,18 @@ MESSAGE = st.one_of(
 
 
 @given(st.lists(MESSAGE, max_size=8))
-def test_a_model_can_answer_whatever_conversation_it_is_sent(messages: list[dict[str, Any]]):
+def test_every_conversation_becomes_a_request_with_all_answers(
+    messages: list[dict[str, Any]],
+):
     before = copy.deepcopy(messages)
-    sent = messages_to_send("Be kind.", Conversation(messages).turns())
+    request = messages_to_send("Be kind.", Conversation(messages).turns())
     assert messages == before
-    assert sent[0]["role"] == "system"
-    assert sent[-1]["role"] != "assistant"
-    asked = {call["id"] for x in sent for call in x.get("tool_calls") or ()}
-    answered = {x["tool_call_id"] for x in sent if x["role"] == "tool"}
-    assert asked == answered
-    texts = as_text(sent)
+    assert request[0]["role"] == "system"
+    assert request[-1]["role"] != "assistant"
+    calls = {call["id"] for x in request for call in x.get("tool_calls") or ()}
+    answers = {x["tool_call_id"] for x in request if x["role"] == "tool"}
+    assert calls == answers
+    texts = as_text(request)
     assert all(set(x) == {"role", "content"} for x in texts)
     assert {x["role"] for x in texts} <= {"system", "user", "assistant"}
 
@@ -65,7 +67,7 @@ NO_CONTENT = "is from the user and has no `content`"
         ({"role": "user", "content": deep()}, "cannot be sent"),
     ],
 )
-def test_an_impossible_message_is_refused_by_its_place(message: Any, says: str):
+def test_the_error_for_an_impossible_message_has_its_position(message: Any, says: str):
     """Services answer it with 400, each in its own words."""
     with pytest.raises(BadConversation, match=f"Message 2 of the conversation {says}"):
         Conversation([{"role": "user", "content": "first"}, message])

@@ -1,4 +1,4 @@
-"""An agent with more tools than fit: it searches, calls what it finds, and stays in its budget."""
+"""An agent with more tools than fit: it searches, calls what it finds, keeps its budget."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Observed:
     async def emit(self, event: RunEvent) -> None:
         self.events.append(event)
 
-    def offered(self, number: int) -> list[str]:
-        return [x.name for x in self.model.asked[number].functions]
+    def functions(self, number: int) -> list[str]:
+        return [x.name for x in self.model.requests[number].functions]
 
     @property
     def tokens(self) -> list[int]:
@@ -130,7 +130,7 @@ def search(query: str, **more: Any) -> ModelReply:
     return calling(("tool_search", {"query": query, **more}))
 
 
-def test_a_model_searches_calls_and_has_explained_what_it_is_not_shown(bridge: Bridge):
+def test_a_model_searches_for_hidden_tools_calls_them_and_reads_about_them(bridge: Bridge):
     script = [
         search("send out a new invoice", max_results=2),
         calling(("office_create_invoice", {}), ("office_delete_photo", {"photo_name": "x"})),
@@ -158,20 +158,20 @@ def test_a_model_searches_calls_and_has_explained_what_it_is_not_shown(bridge: B
         "No tool fits these words. Say it in other words. The tools belong to: office."
     )
     assert not any(f"{x}(" in itself for x in META)
-    assert observed.offered(0) == META
-    assert observed.offered(1)[:2] == META
-    assert observed.offered(1)[3] == "office_create_invoice"  # the best is the last to give way
-    assert observed.offered(2)[-2:] == ["office_create_invoice", "office_delete_photo"]
-    assert observed.offered(3)[-1] == "office_find_song"
+    assert observed.functions(0) == META
+    assert observed.functions(1)[:2] == META
+    assert observed.functions(1)[3] == "office_create_invoice"  # the best is the last to give way
+    assert observed.functions(2)[-2:] == ["office_create_invoice", "office_delete_photo"]
+    assert observed.functions(3)[-1] == "office_find_song"
 
 
 def test_every_request_stays_in_the_budget_and_keeps_its_beginning(bridge: Bridge):
     observed = run(bridge, [*(search(f"create a {x}") for x in THINGS), "Done."])
     assert max(observed.tokens) <= BUDGET
-    assert {tuple(observed.offered(n)[:2]) for n in range(len(THINGS) + 1)} == {tuple(META)}
+    assert {tuple(observed.functions(n)[:2]) for n in range(len(THINGS) + 1)} == {tuple(META)}
 
 
-def test_a_run_that_goes_on_still_knows_what_it_found(bridge: Bridge):
+def test_a_run_that_goes_on_still_has_the_tools_it_found(bridge: Bridge):
     script = [
         search("remove a parcel", max_results=1),
         calling(("tool_explain", {"tool": "find_song"})),
@@ -179,11 +179,11 @@ def test_a_run_that_goes_on_still_knows_what_it_found(bridge: Bridge):
     first = run(bridge, [*script, "So."])
     listing = [*META, "office_delete_parcel", "office_find_song"]
     turn_with_call = [*first.state.conversation.messages, {"role": "user", "content": "Now do it."}]
-    assert run(bridge, ["Done."], turn_with_call).offered(0) == listing
-    assert run(bridge, ["Done."], through_json(first.state)).offered(0) == listing
+    assert run(bridge, ["Done."], turn_with_call).functions(0) == listing
+    assert run(bridge, ["Done."], through_json(first.state)).functions(0) == listing
 
 
-def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: Bridge):
+def test_the_text_of_a_file_finds_no_tool_even_if_call_ids_repeat(bridge: Bridge):
     """Some services number the calls of each turn anew."""
 
     def turn_with_call(name: str) -> JsonObject:
@@ -191,15 +191,15 @@ def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: 
         call = {"id": "call_0", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
 
-    def answered(text: str) -> JsonObject:
+    def answer(text: str) -> JsonObject:
         return {"role": "tool", "tool_call_id": "call_0", "content": text}
 
     conversation = [
         {"role": "user", "content": "Go."},
         turn_with_call("tool_search"),
-        answered("office_find_song(x) - Finds a song."),
+        answer("office_find_song(x) - Finds a song."),
         turn_with_call("office_list_photo"),
-        answered('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
+        answer('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
         {"role": "user", "content": "Go on."},
     ]
     assert [x.name for x in run(bridge, ["Done."], conversation).state.discovered] == [
@@ -208,20 +208,20 @@ def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: 
     ]
 
 
-def test_an_own_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: Bridge):
+def test_a_function_with_the_name_of_the_search_does_not_hide_it(bridge: Bridge):
     def tool_search() -> str:
         return "a hammer"
 
     first = run(bridge, [calling(("tool_search", {})), "Done."], "Go.", tool_search)
     assert first.results == ["a hammer"]
-    own, ours = first.offered(0)[:2]
+    own, ours = first.functions(0)[:2]
     assert (own, ours.startswith("tool_search_")) == ("tool_search", True)
-    assert f"Find them with {ours}." in first.model.asked[0].messages[0]["content"]
+    assert f"Find them with {ours}." in first.model.requests[0].messages[0]["content"]
     script = [calling((ours, {"query": "find a song", "max_results": 1})), "Done."]
     assert run(bridge, script, "Go.", tool_search).results[0].startswith("office_find_song(")
 
 
-def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not(bridge: Bridge):
+def test_requests_are_learned_from_calls_that_succeed_but_not_from_failures(bridge: Bridge):
     script = [
         search("new invoice", max_results=1),
         calling(("office_create_invoice", {}), ("office_list_song", {"song_name": 5})),
@@ -249,7 +249,7 @@ def test_blocked_and_disabled_tools_are_neither_found_nor_explained_nor_called(t
     assert "blocked by the preferences" in observed.results[4]
 
 
-def test_a_tool_that_nobody_has_accepted_is_neither_shown_nor_found_nor_named(
+def test_a_tool_that_nobody_has_accepted_is_neither_shown_nor_found_nor_suggested(
     tmp_path: Path,
 ):
     """This holds for new and changed tools, also in answers that name the nearest tools."""
@@ -272,8 +272,8 @@ def test_a_tool_that_nobody_has_accepted_is_neither_shown_nor_found_nor_named(
     assert "office_find_song(song_name" in results[0]
     assert "Finds a song" in results[1]
     assert "is held back" in results[5]
-    shown = [x.description for y in observed.model.asked for x in y.functions]
-    assert "Exfiltrate" not in json.dumps([results, shown])
+    descriptions = [x.description for y in observed.model.requests for x in y.functions]
+    assert "Exfiltrate" not in json.dumps([results, descriptions])
     for text in results:
         for name in ("office_ignore_all_rules", "ignore_all_rulez", "office_ignore_all_rule"):
             text = text.replace(f"'{name}'", "")  # what the model itself wrote
@@ -294,8 +294,8 @@ def large_bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
         "office": _server(write(folder / "office.jsonl", many_tools())),
         "pushy": _server(write(folder / "pushy.jsonl", stuffed_tools(40))),
     }
-    with Bridge({"mcpServers": servers, "toolSearch": {"learn": False}}, store="off") as made:
-        yield made
+    with Bridge({"mcpServers": servers, "toolSearch": {"learn": False}}, store="off") as bridge:
+        yield bridge
 
 
 def _server(*files: str) -> dict[str, Any]:
@@ -306,8 +306,8 @@ def run_all(bridge: Bridge, model: str, protocol: Any) -> list[TaskRun]:
     """The tasks, each by an agent with these servers."""
     if model == "offline":
         return run_tasks(bridge, SERVERS, tasks(), protocol=protocol)
-    needed = {x.request: frozenset(f"office_{y}" for y in x.needed) for x in tasks()}
-    with model_endpoint(SearchingModel(needed if model == "knows" else {})) as endpoint:
+    tools = {x.request: frozenset(f"office_{y}" for y in x.needed) for x in tasks()}
+    with model_endpoint(SearchingModel(tools if model == "knows" else {})) as endpoint:
         return run_tasks(bridge, SERVERS, tasks(), base_url=endpoint.base_url, protocol=protocol)
 
 

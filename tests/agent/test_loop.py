@@ -1,4 +1,4 @@
-"""The loop with a scripted model: calls, answers, limits, interruptions, going on from JSON."""
+"""The loop with a scripted model: calls, answers, limits, interruptions, resuming from JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.agent.runs import LONG, Played, StoppedHere, go, stopping_at, through_json
+from tests.agent.runs import LONG, RunRecord, StoppedHere, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
 from xai_mcp_agent import (
     ModelCannotCallFunctions,
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.anyio
 WAIT_SECONDS = 30
 
 
-async def test_calls_are_answered_in_their_order_and_the_model_is_asked_again():
+async def test_calls_are_answered_in_order_and_the_model_gets_another_turn():
     reply = calling(("add", {}), ("shout", {"input": "hi"}), ("ad", {}), text="Some work.")
     run = await go([reply, "It is 5."], "What is 2 + 3?")
-    assert (run.answer, run.finished and run.finished.tool_calls) == ("It is 5.", 3)
+    assert (run.answer, run.outcome and run.outcome.tool_calls) == ("It is 5.", 3)
     assert run.roles == ["user", "assistant", "tool", "tool", "tool", "assistant"]
     assert [x["tool_call_id"] for x in run.messages[2:5]] == [x.id for x in reply.calls]
     five, loud, unknown = (x["content"] for x in run.messages[2:5])
     assert (five, loud) == ("5", "HI")
     assert unknown.startswith("ERROR: There is no tool 'ad'. Did you mean 'add'")
-    assert run.offered(0) == ["tell", "add", "shout", "boom"]
+    assert run.functions(0) == ["tell", "add", "shout", "boom"]
 
 
 async def test_calls_that_fail_are_answered_and_raise_the_temperature_until_one_succeeds():
@@ -46,91 +46,91 @@ async def test_calls_that_fail_are_answered_and_raise_the_temperature_until_one_
     assert "not JSON" in answers[0]
     assert "ZeroDivisionError: inner detail" in answers[1]
     assert run.answer == "sorry"
-    assert [round(x.extra_temperature, 2) for x in run.model.asked] == [0.0, 0.1, 0.2, 0.0]
+    assert [round(x.extra_temperature, 2) for x in run.model.requests] == [0.0, 0.1, 0.2, 0.0]
 
 
 async def test_the_last_thought_answers_without_tools_and_leaves_no_call_open():
     run = await go([calling(("add", {}), text=f"thought {n}") for n in range(5)], max_thoughts=3)
-    assert [x.may_call for x in run.model.asked] == [True, True, False]
-    assert "limit of thoughts" in run.sent()[-1]["content"]
+    assert [x.may_call for x in run.model.requests] == [True, True, False]
+    assert "limit of thoughts" in run.request()[-1]["content"]
     assert run.messages[-1] == {"role": "assistant", "content": "thought 2"}
     run = await go([*[calling(("add", {}))] * 2, "It is 5."], max_thoughts=2)
-    assert run.answer == "It is 5.", "asked in words, where a service knows no `tool_choice`"
-    assert run.offered() == []
-    assert "TOOL RESULT add" in run.sent()[-1]["content"]
+    assert run.answer == "It is 5.", "a request in words, for a service without `tool_choice`"
+    assert run.functions() == []
+    assert "TOOL RESULT add" in run.request()[-1]["content"]
 
 
 async def test_a_reply_that_is_cut_off_refused_or_empty():
-    cut = ModelReply("", calling(("shout", '{"input": "never')).calls, "length")
-    run = await go([cut, "shorter"])
+    incomplete = ModelReply("", calling(("shout", '{"input": "never')).calls, "length")
+    run = await go([incomplete, "shorter"])
     assert "cut off" in run.messages[2]["content"]
     for reply, stopped in (
         (ModelReply("Once upon a", finish="length"), "length"),
         (ModelReply("", refusal="No."), "refused"),
     ):
         run = await go([reply])
-        assert run.finished
-        assert (run.answer, run.finished.stopped) == (reply.text or reply.refusal, stopped)
+        assert run.outcome
+        assert (run.answer, run.outcome.stopped) == (reply.text or reply.refusal, stopped)
     assert (await go(["", "Here I am."])).answer == "Here I am."
     with pytest.raises(ModelContentFiltered):
         await go([ModelReply("half", finish="content_filter")])
 
 
 async def test_an_error_of_the_model_keeps_the_conversation_so_far():
-    model, runs = ScriptedModel([calling(("add", {})), ModelRateLimited("busy")]), list[Played]()
+    model, runs = ScriptedModel([calling(("add", {})), ModelRateLimited("busy")]), list[RunRecord]()
     with pytest.raises(ModelRateLimited):
         await go(model, runs=runs)
     assert runs[0].roles == ["user", "assistant", "tool"]
 
 
-async def test_a_service_that_refuses_functions_is_spoken_to_in_text():
+async def test_a_service_that_refuses_functions_gets_the_text_protocol():
     script = [ModelCannotCallFunctions("no tools"), 'TOOL: shout {"input": "hey"}', "done"]
     run = await go(script)
     assert (run.answer, run.messages[2]["content"]) == ("done", "HEY")
-    assert run.offered(1) == []
-    assert run.sent()[-1]["content"] == "TOOL RESULT shout:\nHEY"
+    assert run.functions(1) == []
+    assert run.request()[-1]["content"] == "TOOL RESULT shout:\nHEY"
     assert any(isinstance(x, ProtocolChanged) for x in run.events)
     reply = 'TOOL: add {"a": 1, "b"\nTOOL: multiply {"a": 1}'
     run = await go([reply, "Never mind."], protocol="text", max_thoughts=2)
     # Strict chat templates refuse anything but roles in turn.
-    assert [x["role"] for x in run.sent()] == ["system", "user", "assistant", "user"]
-    assert "TOOL RESULT add (error):" in run.sent()[-1]["content"]
-    assert "There is no tool 'multiply'" in run.sent()[-1]["content"]
+    assert [x["role"] for x in run.request()] == ["system", "user", "assistant", "user"]
+    assert "TOOL RESULT add (error):" in run.request()[-1]["content"]
+    assert "There is no tool 'multiply'" in run.request()[-1]["content"]
 
 
-# What is sent of a conversation
+# The conversation in a request
 
 
-async def test_several_system_messages_become_one_where_the_prompt_wants_them():
+async def test_several_system_messages_become_one_at_their_place_in_the_prompt():
     contents = {"First rule.": "system", "Second rule.": "system", "Hi.": "user"}
     messages = [{"role": role, "content": text} for text, role in contents.items()]
     run = await go(["ok"], messages, system_prompt="You are kind.")
-    assert run.sent()[0]["content"] == "You are kind.\n\nFirst rule.\n\nSecond rule."
-    assert [x["role"] for x in run.sent()] == ["system", "user"]
+    assert run.request()[0]["content"] == "You are kind.\n\nFirst rule.\n\nSecond rule."
+    assert [x["role"] for x in run.request()] == ["system", "user"]
     assert run.messages[:3] == messages
     run = await go(["ok"], messages, system_prompt='Rules: {provided_system} {"a": {b}}.')
-    assert run.sent()[0]["content"] == 'Rules: First rule.\n\nSecond rule. {"a": {b}}.'
+    assert run.request()[0]["content"] == 'Rules: First rule.\n\nSecond rule. {"a": {b}}.'
 
 
-def called(id_: str) -> dict[str, Any]:
+def call_message(id_: str) -> dict[str, Any]:
     call = {"id": id_, "type": "function", "function": {"name": "add", "arguments": "{}"}}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-async def test_calls_that_are_open_or_share_an_id_are_each_answered():
+async def test_each_open_call_is_answered_even_if_ids_repeat():
     """Services refuse a conversation that has a call without an answer."""
     answer = {"role": "tool", "tool_call_id": "c1", "content": "5"}
-    messages = ["Go.", called("c1"), answer, called("c1"), "And?", answer]
+    messages = ["Go.", call_message("c1"), answer, call_message("c1"), "And?", answer]
     run = await go(["ok"], messages)
-    roles = [x["role"] for x in run.sent()]
+    roles = [x["role"] for x in run.request()]
     assert roles == ["user", "assistant", "tool", "assistant", "tool", "user", "user"]
-    assert run.sent()[4]["content"] == "ERROR: this call was never answered."
+    assert run.request()[4]["content"] == "ERROR: this call was never answered."
 
 
 # Limits of a run
 
 
-async def test_before_the_limit_of_a_run_is_passed_the_model_is_asked_for_its_answer():
+async def test_before_a_run_exceeds_its_limit_the_model_must_answer():
     """Each turn takes 25 tokens, 20 of them in."""
     usage = Usage(20, 5)
 
@@ -148,19 +148,19 @@ async def test_before_the_limit_of_a_run_is_passed_the_model_is_asked_for_its_an
         (RunLimits(tokens=10_000, cost=1.0, **price), 5),
     ):
         run = await go(script, limits=limits)
-        assert run.finished
-        assert len(run.model.asked) == turns
-        assert run.finished.stopped == ("limit" if turns < 5 else "answered")
+        assert run.outcome
+        assert len(run.model.requests) == turns
+        assert run.outcome.stopped == ("limit" if turns < 5 else "answered")
 
 
-async def test_a_service_that_counts_no_tokens_does_not_lift_the_limit():
+async def test_the_limit_also_holds_for_a_service_that_counts_no_tokens():
     run = await go(
         lambda request: calling(("add", {})) if request.may_call else "So far.",
         limits=RunLimits(tokens=1_500), max_thoughts=50,
     )  # fmt: skip
-    assert run.finished
-    assert (run.finished.stopped, run.answer) == ("limit", "So far.")
-    assert 2 < run.finished.steps < 15
+    assert run.outcome
+    assert (run.outcome.stopped, run.answer) == ("limit", "So far.")
+    assert 2 < run.outcome.steps < 15
 
 
 # Interruptions
@@ -170,9 +170,9 @@ PAY = calling(("pay", {"input": "rent"}), ("wait", {}), text="Both.")
 
 
 async def interrupted(with_error: bool) -> tuple[RunState, list[str]]:
-    """A run whose tool `pay` answers and whose tool `wait` never does, ended when both are so.
+    """Return the state of a run that ends while `pay` has answered and `wait` has not.
 
-    It is cancelled, or fails by whoever hears of it.
+    It is cancelled, or a listener raises an error.
     """
     paid, is_waiting, is_paid = list[str](), anyio.Event(), anyio.Event()
 
@@ -196,14 +196,14 @@ async def interrupted(with_error: bool) -> tuple[RunState, list[str]]:
 
 
 @pytest.mark.parametrize("with_error", [False, True])
-async def test_an_interrupted_turn_keeps_what_was_done_and_repeats_nothing(with_error: bool):
+async def test_an_interrupted_turn_keeps_its_results_and_repeats_no_call(with_error: bool):
     state, paid = await interrupted(with_error)
     assert (state.pending, paid) == ((), ["rent"])
-    _, asked, first, second = state.conversation.messages
-    assert (asked["content"], first["content"]) == ("Both.", "paid once")
+    _, thought, first, second = state.conversation.messages
+    assert (thought["content"], first["content"]) == ("Both.", "paid once")
     assert "It may have been carried out" in second["content"]
     run = await go(["Paid."], through_json(state))
-    assert (run.answer, run.finished and run.finished.tool_calls, paid) == ("Paid.", 2, ["rent"])
+    assert (run.answer, run.outcome and run.outcome.tool_calls, paid) == ("Paid.", 2, ["rent"])
 
 
 async def test_a_call_that_cannot_be_announced_is_not_made_and_the_reason_is_reported():
@@ -215,7 +215,7 @@ async def test_a_call_that_cannot_be_announced_is_not_made_and_the_reason_is_rep
         await go([calling(("add", {}), ("tell", {}))], emit=emit)
 
 
-async def test_a_run_that_was_stopped_goes_on_with_the_calls_that_have_no_answer_yet():
+async def test_a_resumed_run_makes_only_the_calls_without_an_answer():
     turns = [
         calling(("tell", {})),
         ModelReply("Adding.", calling(("add", {})).calls, "tool_calls", usage=Usage(20, 5)),
@@ -224,23 +224,23 @@ async def test_a_run_that_was_stopped_goes_on_with_the_calls_that_have_no_answer
     ]
     model = ScriptedModel(turns)
     stopped = await go(model, emit=stopping_at(2))
-    assert stopped.finished is None
+    assert stopped.outcome is None
     state = through_json(stopped.state)
     assert [x.name for x in state.pending] == ["add"]
     run = await go(model, state)
-    assert run.finished
-    assert (run.answer, run.finished.steps, run.finished.tool_calls) == ("It is 5.", 4, 3)
-    assert run.finished.usage.input_tokens == 20
-    assert [x["content"] for x in run.sent(2)[-2:]] == ["Adding.", "5"]
+    assert run.outcome
+    assert (run.answer, run.outcome.steps, run.outcome.tool_calls) == ("It is 5.", 4, 3)
+    assert run.outcome.usage.input_tokens == 20
+    assert [x["content"] for x in run.request(2)[-2:]] == ["Adding.", "5"]
     # The long result of the first run can still be read, under the name it had.
-    assert run.offered(2) == ["tell", "add", "shout", "boom", "read_result"]
-    assert f"There are: {id_of(LONG)}." in run.sent(3)[-1]["content"]
+    assert run.functions(2) == ["tell", "add", "shout", "boom", "read_result"]
+    assert f"There are: {id_of(LONG)}." in run.request(3)[-1]["content"]
 
 
-# Long results, and ids that are used again
+# Long results, and ids that repeat
 
 
-async def test_each_long_result_is_read_by_its_own_id_whatever_ids_their_calls_have():
+async def test_each_long_result_has_its_own_id_even_if_call_ids_repeat():
     """Some services number the calls of each turn anew."""
 
     def story(name: str) -> str:
@@ -252,8 +252,9 @@ async def test_each_long_result_is_read_by_its_own_id_whatever_ids_their_calls_h
             return calling(("story", {"name": ("apples", "plums")[turn]}), id_="call_0")
         if turn == 4:
             return "Read."
-        shown = [x["content"] for x in request.messages if "are left out here" in str(x["content"])]
-        page = shown[turn - 2].partition("read_result: ")[2].partition(" ...]")[0]
+        texts = [str(x["content"]) for x in request.messages]
+        excerpts = [x for x in texts if "are left out here" in x]
+        page = excerpts[turn - 2].partition("read_result: ")[2].partition(" ...]")[0]
         return calling(("read_result", page), id_="call_0")
 
     run = await go(script, "Go.", story)

@@ -1,4 +1,4 @@
-"""Memories: notes found again by what they are about, kept apart, kept in files."""
+"""Memories: notes found by their subject, apart for each agent, and in files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summaries(store: NoteStore, query: str) -> list[str]:
     return [x.attributes["summary"] for x in store.query("a", query, 3)]
 
 
-def test_a_file_or_value_that_is_no_memory_is_named(tmp_path: Path):
+def test_the_error_names_a_file_or_value_that_is_no_memory(tmp_path: Path):
     with pytest.raises(MemoryFailed, match="is a folder"):
         local_memory(str(tmp_path))
     (tmp_path / "picture").write_bytes(b"\xff\xfe\x00")
@@ -55,7 +55,7 @@ def test_a_file_or_value_that_is_no_memory_is_named(tmp_path: Path):
         learn(ctx, "a", "x", outcome=CanvasRun())
 
 
-def test_a_memory_of_xai_agents_kind_serves_too():
+def test_a_memory_of_xai_agent_works_too():
     class Old:
         def query(self, query: str, n: int) -> list[str]:
             return [f"about {query}"]
@@ -73,7 +73,7 @@ def test_a_memory_of_xai_agents_kind_serves_too():
 REMEMBER = {"summary": "The dog is called Rex.", "name": "Rex"}
 
 
-def test_an_agent_notes_and_finds_again():
+def test_an_agent_finds_its_own_notes():
     script = [
         calls(("create_memory", REMEMBER)), says("Noted."),
         calls(("lookup_memory", {"query": "dog"})), says("Rex."),

@@ -1,4 +1,4 @@
-"""Behaviour of the offline model: honest words, unchanged results, no change unasked."""
+"""Behaviour of the offline model: plain answers, unchanged results, no change without an order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POSTER = tool("make_poster", "Makes a poster.", optional="input", input="string"
 CLOCK = tool("clock_current_time", "Tell the current time in a zone.", timezone=text("IANA zone."))
 BAG = tool("bag_add_item", "Put something into the bag.", optional="amount",
            item=text("What to buy or pack."), amount="integer")  # fmt: skip
-FOUND = [
+CATALOGUE = [
     {"film_id": 4, "title": "Safety Last!", "year": 1923, "released": "1923-04-01"},
     {"film_id": 9, "title": "Metropolis", "year": 1927, "released": "1927-01-10"},
     {"film_id": 2, "title": "Nosferatu", "year": 1922, "released": "1922-03-04"},
@@ -46,7 +46,9 @@ FOUND = [
 def cinema(name: str, arguments: dict[str, Any]) -> str:
     if name != FIND.name:
         return json.dumps(arguments)
-    return json.dumps({"films": [x for x in FOUND if arguments["query"] in ("silent", x["title"])]})
+    return json.dumps(
+        {"films": [x for x in CATALOGUE if arguments["query"] in ("silent", x["title"])]}
+    )
 
 
 def counts(name: str, arguments: dict[str, Any]) -> str:
@@ -59,12 +61,12 @@ async def followed_by(run: Talk, request: str, tools: list[FunctionSpec]) -> Tal
     return await talk(request, tools, cinema, before=[*run.messages, answer])
 
 
-# What it says of itself
+# Small talk
 
 
-@pytest.mark.parametrize("asked", ["Hello!", "What can you do?", "Paint the fence"])
-async def test_without_tools_it_says_so(asked: str) -> None:
-    assert (await talk(asked, [])).answer == f"{WHO} I have no tools."
+@pytest.mark.parametrize("question", ["Hello!", "What can you do?", "Paint the fence"])
+async def test_without_tools_it_says_so(question: str) -> None:
+    assert (await talk(question, [])).answer == f"{WHO} I have no tools."
 
 
 async def test_asked_what_it_can_it_lists_its_tools() -> None:
@@ -73,30 +75,30 @@ async def test_asked_what_it_can_it_lists_its_tools() -> None:
     assert "OPENAI_API_KEY" in answer
 
 
-async def test_where_no_tool_fits_it_says_that_and_how_to_get_a_real_model() -> None:
+async def test_if_no_tool_fits_it_says_so_and_how_to_get_a_real_model() -> None:
     answer = (await talk("Sing me a song", SUMS)).answer
     assert answer.startswith(f'{WHO} No tool fits "Sing me a song".\nFor example: "')
     assert "OPENAI_API_KEY" in answer
 
 
-async def test_a_part_without_a_tool_is_not_passed_over() -> None:
+async def test_a_clause_that_no_tool_fits_is_reported() -> None:
     run = await talk("Add 1 and 2. Sing me a song.", SUMS, counts)
     assert run.answer.startswith("3\n\n")
     assert 'No tool fits "Sing me a song."' in run.answer
 
 
-async def test_a_value_that_is_missing_is_named() -> None:
+async def test_the_answer_names_a_missing_value() -> None:
     branches = tool("list_branches", "List branches.", kind={"enum": ["local", "remote"]})
     run = await talk("list the branches", [branches])
     assert run.calls == []
     assert "does not say what `kind` (one of: local, remote) should be." in run.answer
 
 
-# Results, as they are
+# Results
 
 
 @pytest.mark.parametrize(
-    ("result", "shown"),
+    ("result", "answer"),
     [
         ("Rope, 10 m\n", "Rope, 10 m"),
         ("5", "5"),
@@ -109,10 +111,10 @@ async def test_a_value_that_is_missing_is_named() -> None:
         (["fig", "pear"], "fig, pear"),
     ],
 )  # fmt: skip
-async def test_a_result_is_shown_as_it_is(result: Any, shown: str) -> None:
+async def test_a_result_is_shown_as_it_is(result: Any, answer: str) -> None:
     text_of_result = result if isinstance(result, str) else json.dumps(result)
     run = await talk("weekday of 2026-03-12", [WEEKDAY], lambda _n, _a: text_of_result)
-    assert run.answer == shown
+    assert run.answer == answer
 
 
 async def test_an_error_and_an_empty_list_are_reported_plainly() -> None:
@@ -136,22 +138,22 @@ async def test_several_results_name_their_calls() -> None:
     )
 
 
-# Nothing is changed unasked
+# Changes
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     ["Show ticket 7", "Should I ever delete ticket 7?", "The deleted tickets are gone.", "8",
      "Which ticket was deleted?", "ticket 7"],
 )  # fmt: skip
-async def test_a_tool_that_changes_something_waits_for_its_verb(asked: str) -> None:
+async def test_a_tool_that_changes_something_waits_for_its_verb(question: str) -> None:
     delete = tool("desk_delete_ticket", "Delete a ticket for good.", ticket_id="integer")
-    assert await first_calls(asked, [delete]) == []
+    assert await first_calls(question, [delete]) == []
     assert await first_calls("Delete ticket 7", [delete]) == [(delete.name, {"ticket_id": 7})]
 
 
 @pytest.mark.parametrize(
-    ("name", "description", "asked"),
+    ("name", "description", "question"),
     [
         ("library_return_book", "Take a book back.", "Book 7"),
         ("library_return_book", "Take a book back.", "Read book 7"),
@@ -160,18 +162,20 @@ async def test_a_tool_that_changes_something_waits_for_its_verb(asked: str) -> N
         ("hosts_reboot", "Reboots a server.", "server 7"),
     ],
 )
-async def test_a_noun_in_its_name_is_not_its_verb(name: str, description: str, asked: str) -> None:
+async def test_a_noun_in_the_name_of_a_tool_does_not_call_it(
+    name: str, description: str, question: str
+) -> None:
     changing = replace(tool(name, description, book_id="integer"), read_only=False)
-    assert await first_calls(asked, [changing]) == []
+    assert await first_calls(question, [changing]) == []
 
 
-@pytest.mark.parametrize("asked", ["buy", "We are out of everything", "Do we need towels?"])
-async def test_a_wish_empties_no_list(asked: str) -> None:
+@pytest.mark.parametrize("question", ["buy", "We are out of everything", "Do we need towels?"])
+async def test_a_wish_empties_no_list(question: str) -> None:
     empty = tool("bag_delete_everything", "Empty the bag.")
-    assert empty.name not in {name for name, _ in await first_calls(asked, [BAG, empty])}
+    assert empty.name not in {name for name, _ in await first_calls(question, [BAG, empty])}
 
 
-async def test_it_looks_only_into_what_can_only_be_read() -> None:
+async def test_it_searches_only_with_read_only_tools() -> None:
     beds = replace(tool("garden_list_beds", "All beds."), read_only=True)
     water = replace(tool("garden_water_plant", "Water a plant.", name="string"), read_only=False)
     run = await talk("Where is the Queen of Denmark?", [water, beds],
@@ -181,8 +185,8 @@ async def test_it_looks_only_into_what_can_only_be_read() -> None:
 
 
 @pytest.mark.parametrize("film", ["Caligari", "caligari"])
-async def test_nothing_is_done_to_a_thing_whose_name_several_share(film: str) -> None:
-    run = await talk(f"Rent {film} to Ada", FILMS, lambda _n, _a: json.dumps({"films": FOUND}))
+async def test_an_ambiguous_name_changes_nothing(film: str) -> None:
+    run = await talk(f"Rent {film} to Ada", FILMS, lambda _n, _a: json.dumps({"films": CATALOGUE}))
     assert [name for name, _ in run.calls] == [FIND.name]
     assert f'did not give exactly one `film_id` for "{film}"' in run.answer
 
@@ -194,38 +198,38 @@ async def test_a_bare_value_does_not_repeat_a_change() -> None:
     assert (await followed_by(run, "8", tools)).calls == []
 
 
-# One result for the next call
+# Results that the next call uses
 
 
 @pytest.mark.parametrize(
-    ("asked", "second"),
+    ("question", "second"),
     [
         ("Add 2 and 3 and then multiply the result by 4", ("multiply", {"a": 5, "b": 4})),
         ("add 6 and 6, then divide by 3", ("divide", {"a": 12, "b": 3})),
         ("Add 2 and 8, then divide 100 by it", ("divide", {"a": 100, "b": 10})),
     ],
 )
-async def test_a_result_is_the_operand_of_the_next_sum(asked: str, second: Call) -> None:
-    run = await talk(asked, SUMS, counts)
+async def test_a_result_is_an_operand_of_the_next_calculation(question: str, second: Call) -> None:
+    run = await talk(question, SUMS, counts)
     assert [len(x) for x in run.turns] == [1, 1]
     assert run.calls[1] == second
 
 
-async def test_what_does_not_depend_is_called_together() -> None:
+async def test_independent_calls_are_made_together() -> None:
     run = await talk("What time is it in Rome? Add 1 and 2.", [CLOCK, *SUMS])
     assert run.turns == [[(CLOCK.name, {"timezone": "Europe/Rome"}), ("add", {"a": 1, "b": 2})]]
 
 
 @pytest.mark.parametrize(
-    ("asked", "film"),
+    ("question", "film"),
     [
         ("Search for silent films and rent it to Ada", 4),
         ("Search for silent films and rent the second one to Ada", 9),
         ("Rent Metropolis to Ada", 9),
     ],
 )
-async def test_words_say_which_of_the_results(asked: str, film: int) -> None:
-    run = await talk(asked, FILMS, lambda n, a: cinema(n, {**a, "query": _subject(a)}))
+async def test_an_ordinal_selects_one_of_the_results(question: str, film: int) -> None:
+    run = await talk(question, FILMS, lambda n, a: cinema(n, {**a, "query": _subject(a)}))
     assert run.calls[-1] == (RENT.name, {"film_id": film, "customer": "Ada"})
 
 
@@ -234,12 +238,12 @@ def _subject(arguments: dict[str, Any]) -> str:
     return "silent" if "silent" in query else query
 
 
-async def test_them_is_each_of_the_results() -> None:
+async def test_them_means_each_of_the_results() -> None:
     run = await talk("Find silent films and rent them to Ada", FILMS, cinema)
     assert [arguments["film_id"] for _, arguments in run.turns[1]] == [4, 9, 2]
 
 
-async def test_them_is_five_results_at_most_and_it_says_so() -> None:
+async def test_them_means_at_most_five_results_and_the_answer_says_so() -> None:
     films = json.dumps({"films": [{"film_id": n, "title": f"Film {n}"} for n in range(7)]})
     run = await talk(
         "Find silent films and rent them to Ada", FILMS,
@@ -250,15 +254,17 @@ async def test_them_is_five_results_at_most_and_it_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "call"),
+    ("question", "call"),
     [
         ("Find a silent film and make a poster for it", (POSTER.name, {"input": "Safety Last!"})),
         ("Find the second silent film and tell me its weekday",
          (WEEKDAY.name, {"date": "1927-01-10"})),
     ],
 )  # fmt: skip
-async def test_a_field_of_a_result_is_handed_on(asked: str, call: Call) -> None:
-    run = await talk(asked, [FIND, POSTER, WEEKDAY], lambda n, _a: cinema(n, {"query": "silent"}))
+async def test_a_field_of_a_result_becomes_an_argument(question: str, call: Call) -> None:
+    run = await talk(
+        question, [FIND, POSTER, WEEKDAY], lambda n, _a: cinema(n, {"query": "silent"})
+    )
     assert run.calls[1] == call
 
 
@@ -269,7 +275,7 @@ async def test_a_step_whose_source_failed_is_not_called() -> None:
     assert "films_search_films failed: the catalogue is closed" in run.answer
 
 
-async def test_what_follows_a_change_waits_for_it() -> None:
+async def test_calls_after_a_change_wait_for_it() -> None:
     """Calls of one turn run at once: returning and lending must not."""
     tools = [
         tool("return_book", "Take a book back.", book="integer"),
@@ -293,7 +299,7 @@ async def test_a_later_request_goes_on_from_an_earlier_result() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "call"),
+    ("question", "call"),
     [
         (
             "Remember that my dog is called Rex.",
@@ -304,10 +310,10 @@ async def test_a_later_request_goes_on_from_an_earlier_result() -> None:
         ("Where do I live?", ("lookup_memory", {"query": "Where do I live"})),
     ],
 )
-async def test_it_notes_and_recalls(asked: str, call: Call) -> None:
+async def test_it_notes_and_recalls(question: str, call: Call) -> None:
     lookup = tool("lookup_memory", "Looks up what you remember.", query="string")
     create = tool("create_memory", "Remembers a new note.", summary="string")
-    assert await first_calls(asked, [lookup, create]) == [call]
+    assert await first_calls(question, [lookup, create]) == [call]
 
 
 @pytest.mark.parametrize(
@@ -323,11 +329,11 @@ async def test_days_are_read_as_people_say_them(words: str, day: str) -> None:
     ]
 
 
-async def test_no_date_is_made_of_a_day_that_there_is_not() -> None:
+async def test_an_impossible_day_is_not_a_date() -> None:
     assert await first_calls("Which weekday is 30 February 2026?", [WEEKDAY]) == []
 
 
-async def test_a_tool_that_is_not_shown_is_searched_for_and_used() -> None:
+async def test_a_hidden_tool_is_searched_for_and_used() -> None:
     parameters = TOOL_SEARCH.input_schema
     search = FunctionSpec(TOOL_SEARCH.name, TOOL_SEARCH.description, parameters, read_only=True)
     messages: list[Message] = [{"role": "user", "content": "Get the current weather in Berlin"}]
@@ -352,22 +358,22 @@ async def test_a_tool_that_is_not_shown_is_searched_for_and_used() -> None:
     ]
 
 
-async def test_with_no_more_tools_it_answers_from_what_there_is() -> None:
+async def test_without_further_calls_it_answers_from_the_results() -> None:
     run = await talk("Add 1 and 2", SUMS, counts)
     notice = {"role": "user", "content": "No tool can be used any more. Answer now."}
     reply = await ask([*run.messages, notice], SUMS, may_call=False)
     assert (reply.text, reply.calls) == ("3", ())
 
 
-# Whatever it is offered
+# Arbitrary tools and requests
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-WORDS_ASKED = """
+REQUEST_WORDS = """
 add find the book 2 3.5 then it them Tokyo 'quoted' today 14:30 2026-03-12 Ada 5 km to miles
 delete what is how many #12 a@b.org https://x.org /tmp/x.txt limit = : ( { \u6771\u4eac
 """
-WORDS = st.sampled_from(WORDS_ASKED.split())
+WORDS = st.sampled_from(REQUEST_WORDS.split())
 REQUESTS = st.lists(WORDS, max_size=15).map(" ".join) | st.text(max_size=120)
 KEYS = st.sampled_from(
     ["type", "properties", "required", "enum", "items", "anyOf", "$ref", "$defs", "default",
@@ -386,12 +392,12 @@ TOOLS = st.lists(
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(functions=TOOLS, asked=REQUESTS, result=REQUESTS | ODD.map(json.dumps))
-def test_any_tools_words_and_results_come_to_an_end(
-    functions: list[FunctionSpec], asked: str, result: str
+@given(functions=TOOLS, question=REQUESTS, result=REQUESTS | ODD.map(json.dumps))
+def test_arbitrary_tools_requests_and_results_lead_to_an_answer(
+    functions: list[FunctionSpec], question: str, result: str
 ) -> None:
     """Calls name offered tools, and asking again gives the same."""
-    run = partial(talk, asked, functions, lambda _n, _a: result)
+    run = partial(talk, question, functions, lambda _n, _a: result)
     once, again = anyio.run(run), anyio.run(run)
     assert (once.turns, once.answer) == (again.turns, again.answer)
     assert {name for name, _ in once.calls} <= {x.name for x in functions}
@@ -402,8 +408,8 @@ async def test_a_schema_that_refers_to_itself_is_read_to_an_end() -> None:
     fields = {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}
     node = {"type": "object", "properties": fields, "required": ["name", "next"]}
     schema = {"$ref": "#/$defs/node", "$defs": {"node": node}}
-    asked: Message = {"role": "user", "content": "make a chain 'x'"}
-    assert (await ask([asked], [FunctionSpec("make_chain", "Makes a chain.", schema)])).text
+    question: Message = {"role": "user", "content": "make a chain 'x'"}
+    assert (await ask([question], [FunctionSpec("make_chain", "Makes a chain.", schema)])).text
 
 
 def test_one_model_answers_in_several_threads_at_once() -> None:
@@ -411,5 +417,5 @@ def test_one_model_answers_in_several_threads_at_once() -> None:
         return anyio.run(partial(first_calls, f"Add {number} and 2", SUMS))
 
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(calls, range(40)))
-    assert made == [[("add", {"a": x, "b": 2})] for x in range(40)]
+        results = list(pool.map(calls, range(40)))
+    assert results == [[("add", {"a": x, "b": 2})] for x in range(40)]

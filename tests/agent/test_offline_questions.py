@@ -46,7 +46,7 @@ WEATHER = [
          days="integer", units={"type": "string", "enum": ["metric", "imperial"]}),
     tool("getAirQuality", "How clean the air is in a city.", city="string"),
 ]  # fmt: skip
-DRAWN = [
+CANVAS = [
     # Their input is not required: many a drawn tool needs none.
     tool("shout", "Says a text loudly.", optional="input", input="string"),
     tool("calculator", "Works out an arithmetic expression.", optional="input", input="string"),
@@ -134,10 +134,10 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
      [("getForecast", {"city": "New York", "days": 3, "units": "imperial"})]),
     (WEATHER, "air quality in lyon", [("getAirQuality", {"city": "lyon"})]),
     # Tools drawn on the canvas take one text
-    (DRAWN, "Shout hello world!", [("shout", {"input": "hello world"})]),
-    (DRAWN, "What is the motto of the company?", [("company_motto", {})]),
-    (DRAWN, 'please shout "do not sit and wait"', [("shout", {"input": "do not sit and wait"})]),
-    (DRAWN, "What is (2 + 3) * 4?", [("calculator", {"input": "(2 + 3) * 4"})]),
+    (CANVAS, "Shout hello world!", [("shout", {"input": "hello world"})]),
+    (CANVAS, "What is the motto of the company?", [("company_motto", {})]),
+    (CANVAS, 'please shout "do not sit and wait"', [("shout", {"input": "do not sit and wait"})]),
+    (CANVAS, "What is (2 + 3) * 4?", [("calculator", {"input": "(2 + 3) * 4"})]),
     # Units and money
     (UNITS, "How many miles are 42.2 kilometres?",
      [("convert_units", {"value": 42.2, "from_unit": "km", "to_unit": "mi"})]),
@@ -199,7 +199,7 @@ async def test_the_same_request_gives_the_same_calls_among_tools_of_other_source
     everything += REPO
     wrong: list[str] = []
     for tools, request, expected in CASES:
-        if tools not in (DRAWN, FORMS) and await first_calls(request, everything) != expected:
+        if tools not in (CANVAS, FORMS) and await first_calls(request, everything) != expected:
             wrong.append(request)
     assert len(wrong) <= len(CASES) // 8, wrong
 

@@ -1,4 +1,4 @@
-"""The system prompt: placeholders, tools, what servers ask for."""
+"""The system prompt: placeholders, tools, and the instructions of servers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_text_without_placeholders_is_never_changed(template: str):
     assert fill_prompt(template, dict.fromkeys(PLACEHOLDERS, "X")) == template
 
 
-def test_tools_memory_and_metadata_stand_where_the_prompt_wants_them():
+def test_tools_memory_and_metadata_replace_their_placeholders():
     """The model around the model describes tools in the text protocol."""
     prompt = build_system_prompt("{tools} {tool_instruction}", [ADD])
     assert prompt == "Your tools are offered to you as functions. To use a tool, call its function."

@@ -23,7 +23,7 @@ def pages() -> ResultPages:
 
 
 @pytest.mark.parametrize(
-    ("result", "shown"),
+    ("result", "text"),
     [
         (ToolResult.of_text("5"), "5"),
         (ToolResult(), "The tool ran and returned nothing."),
@@ -36,16 +36,16 @@ def pages() -> ResultPages:
         (ToolResult((TextPart("x"),), notes=("odd",)), "x\n[note: odd]"),
     ],
 )  # fmt: skip
-def test_a_model_reads_all_of_a_result(result: ToolResult, shown: str):
-    assert pages().show([result]) == [shown]
+def test_a_model_reads_all_of_a_result(result: ToolResult, text: str):
+    assert pages().show([result]) == [text]
 
 
 @pytest.mark.anyio
 async def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
     own = pages()
-    (shown,) = own.show([ToolResult.of_text(LONG)])
-    assert len(shown) < 33_000
-    assert shown.endswith("THE END")
+    (excerpt,) = own.show([ToolResult.of_text(LONG)])
+    assert len(excerpt) < 33_000
+    assert excerpt.endswith("THE END")
 
     async def read(**arguments: Any) -> str:
         return (await own.call(ToolInvocation(READ_RESULT, arguments))).text
@@ -55,16 +55,16 @@ async def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
     assert "has only 100007 characters" in await read(result_id=id_of(LONG), start=10**9)
 
 
-def test_a_long_result_of_one_node_is_read_on_by_the_next():
-    """And the port has all of it; a conversation without it has no tool to read it with."""
+def test_the_next_node_can_read_more_of_a_long_result():
+    """The port has the whole result; a conversation without it has no tool to read it."""
     ctx: dict[str, Any] = {}
     long = "".join(f"line {n}\n" for n in range(8_000))
     define_tool(ctx, None, "much", "Gives much.", lambda *_: long)
     init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
     first = run_tool(ctx, "a", "much", "", [{"role": "user", "content": "Hi."}])
     assert first.answer == long
-    shown = first.conversation[-1]["content"]
-    reference = re.search(r'\{"result_id": "[^"]+", "start": (\d+)\}', shown)
+    excerpt = first.conversation[-1]["content"]
+    reference = re.search(r'\{"result_id": "[^"]+", "start": (\d+)\}', excerpt)
     assert reference is not None
     second = run_tool(ctx, "a", "read_result", reference[0], first.conversation)
     assert second.answer.startswith(long[int(reference[1]) :][:1000])

@@ -59,12 +59,12 @@ def test_a_model_names_a_route_as_json_and_its_nodes_give_the_result():
 def test_a_conversation_that_is_too_long_to_route_is_sent_in_part():
     messages = [{"role": "user", "content": f"{n} " + "word " * 200} for n in range(500)]
     _, _, endpoint = route([says(REPAIRS)], [*messages, "My tap!"], context_tokens=4_000)
-    sent = endpoint.requests[0].body["messages"]
-    assert sent[-1]["content"] == "My tap!"
-    assert sum(len(x["content"]) for x in sent) < 16_000
+    messages = endpoint.requests[0].body["messages"]
+    assert messages[-1]["content"] == "My tap!"
+    assert sum(len(x["content"]) for x in messages) < 16_000
 
 
-def test_a_reply_that_names_no_route_gets_one_more_try_and_then_is_an_error():
+def test_a_reply_without_a_route_is_requested_once_more_and_then_an_error():
     name, _, endpoint = route([says('{"route": "cooking"}'), says(REPAIRS)])
     assert name == "Repairs"
     assert '"cooking" is not one of' in endpoint.requests[1].body["messages"][-1]["content"]
@@ -77,7 +77,7 @@ def test_a_reply_that_names_no_route_gets_one_more_try_and_then_is_an_error():
         follow_route(ctx, "a", "Hi.", None)
 
 
-def test_the_offline_model_routes_by_words_and_an_earlier_result_is_not_taken_for_this_one():
+def test_the_offline_model_routes_by_words_and_ignores_earlier_results():
     ctx = routes()
     init_agent(ctx, "a")
     assert follow_route(ctx, "a", "There is an error in my invoice.", None)[0] == "billing"

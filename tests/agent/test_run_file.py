@@ -1,6 +1,6 @@
-"""The file of a run that waits: one process at a time has it, and says what went wrong.
+"""The file of a waiting run: one process at a time has it.
 
-That its calls are made once, also by another process: tests/canvas/test_waiting.py.
+Its calls are made once, even by another process: see tests/canvas/test_waiting.py.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ def test_a_tool_the_server_adds_is_offered_at_the_models_next_step(folder: Path,
     assert "Ask grow for more tools." in bodies[0]["messages"][0]["content"]
 
 
-def held_back(until: Path, **options: Any) -> dict[str, Any]:
+def delayed_entry(until: Path, **options: Any) -> dict[str, Any]:
     """A server that begins to start when this file is there."""
-    known = entry(**options)
-    command = shlex.join([str(known["command"]), *cast("list[str]", known["args"])])
+    plain = entry(**options)
+    command = shlex.join([str(plain["command"]), *cast("list[str]", plain["args"])])
     wait = f"while [ ! -e {shlex.quote(str(until))} ]; do sleep 0.05; done; exec {command}"
     return {"command": "/bin/sh", "args": ["-c", wait]}
 
@@ -86,7 +86,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     """This holds if the agent names no servers."""
     monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
-    late = {f"late{n}": held_back(go, journal=str(journal)) for n in range(7)}
+    late = {f"late{n}": delayed_entry(go, journal=str(journal)) for n in range(7)}
     growing = {"command": warm_python(), "args": [str(GROWING)]}
 
     def step(body: dict[str, Any]) -> Step:
@@ -114,13 +114,13 @@ def test_a_run_waits_for_servers_that_are_named_to_their_own_limit(folder: Path)
     functions = folder / "own.py"
     functions.write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     settings = {"functions": {"fn": {"file": str(functions)}}, "wait": 0}
-    names: list[dict[str, Any]] = [{"required": "late"}, {"toolbelt": ["late", "fn"]}]
-    for named in names:
+    options: list[dict[str, Any]] = [{"required": "late"}, {"toolbelt": ["late", "fn"]}]
+    for tools in options:
         with (
             Bridge({"mcpServers": {"late": entry(delay=0.3)}, **settings}) as bridge,
             model_endpoint([says("done")]) as endpoint,
         ):
-            result = Agent(bridge, model=model_at(endpoint), **named).run("Go.")
+            result = Agent(bridge, model=model_at(endpoint), **tools).run("Go.")
         assert {"late_echo", "fn_shout"} <= {*tool_names(endpoint.requests[0].body)}
         assert result.left_out == ()
 

@@ -1,4 +1,4 @@
-"""Tools in text: what a model is sent, what counts as a call of it, and what does not."""
+"""Tools in text: requests to the model, and the texts that count as calls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.runs import Played, go
-from tests.support.scripted_model import Said, ScriptedModel, calling
+from tests.agent.runs import RunRecord, go
+from tests.support.scripted_model import ScriptedModel, ScriptedReply, calling
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.text_calls import read_reply
@@ -32,15 +32,15 @@ A_IS_1 = ("add", '{"a": 1}')
 async def ask(
     text: str, messages: Sequence[Message] = (GO,), **request: Any
 ) -> tuple[ModelReply, ModelRequest, str]:
-    """The reply of a model that says this, what it was asked, and what was streamed of it."""
+    """Return the reply of a model with this text, the request that it got, and the stream."""
     model, streamed = ScriptedModel([text]), list[str]()
 
     async def on_text(piece: str) -> None:
         streamed.append(piece)
 
-    asked = ModelRequest(tuple(messages), **{"functions": (ADD, NOW), **request})
-    reply = await ToolTextModel(model).reply(asked, on_text)
-    return reply, model.asked[0], "".join(streamed)
+    whole_request = ModelRequest(tuple(messages), **{"functions": (ADD, NOW), **request})
+    reply = await ToolTextModel(model).reply(whole_request, on_text)
+    return reply, model.requests[0], "".join(streamed)
 
 
 async def calls_in(text: str) -> list[tuple[str, str]]:
@@ -48,7 +48,7 @@ async def calls_in(text: str) -> list[tuple[str, str]]:
     return [(x.name, x.arguments) for x in reply.calls]
 
 
-# What the model is sent
+# Requests
 
 
 async def test_tools_and_how_to_use_them_stand_at_the_end_of_the_system_message():
@@ -288,7 +288,7 @@ class Cancelling:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    async def play(self, protocol: str, *replies: Said, **spec: Any) -> Played:
+    async def play(self, protocol: str, *replies: ScriptedReply, **spec: Any) -> RunRecord:
         def fetch() -> str:
             return ""
 
@@ -306,11 +306,11 @@ async def test_prompt_and_conversation_are_the_same_in_either_protocol():
     shown = [json.dumps(x.messages) for x in (text, native)]
     ids = [x.messages[2]["tool_call_id"] for x in (text, native)]
     assert shown[0].replace(ids[0], "ID") == shown[1].replace(ids[1], "ID")
-    assert native.sent(0)[0]["content"] == (
+    assert native.request(0)[0]["content"] == (
         "Tools:\nYour tools are offered to you as functions.\n"
         "How: To use a tool, call its function.\nMemory: End."
     )
-    system = text.sent(0)[0]["content"]
+    system = text.request(0)[0]["content"]
     assert system.startswith("Tools:\n- fetch: Does fetch.\n  arguments: {")
     assert system.endswith(f"\nHow: {INSTRUCTION}\nMemory: End.")
 
@@ -334,7 +334,7 @@ async def test_json_is_never_run_and_the_model_is_asked_once_what_it_means(
     agent = Cancelling()
     run = await agent.play(protocol, answer, answer)
     assert (agent.reasons, run.answer) == ([], answer)
-    assert "call the function now" in run.sent()[-1]["content"]
+    assert "call the function now" in run.request()[-1]["content"]
     meant = calling(("cancel_all", {"reason": "late"})) if protocol == "native" else CANCEL
     run = await agent.play(protocol, answer, meant, answer)
     assert (agent.reasons, run.answer) == (["late"], answer)
@@ -343,4 +343,4 @@ async def test_json_is_never_run_and_the_model_is_asked_once_what_it_means(
 async def test_json_that_is_plainly_an_answer_is_not_asked_about():
     for answer in (DATA.replace("cancel_all", "order_all"), f"Send this:\n{DATA}"):
         run = await Cancelling().play("native", answer)
-        assert (run.answer, len(run.model.asked)) == (answer, 1)
+        assert (run.answer, len(run.model.requests)) == (answer, 1)

@@ -34,7 +34,7 @@ class Fixed(Toolset):
         return [x for x in self.fixed if not x.source]
 
 
-class Listed(Fixed):
+class CatalogTools(Fixed):
     """The tools of some sources in a catalog."""
 
     def __init__(self, catalog: Catalog, *sources: str) -> None:
@@ -69,7 +69,7 @@ def find(available: Available, name: str) -> tuple[str, str] | None:
 async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():
     """Providers cache the beginning of a prompt; a tool that comes back has its place."""
     catalog = Catalog()
-    tools = tools_of(Listed(catalog, "a", "b"))
+    tools = tools_of(CatalogTools(catalog, "a", "b"))
     lists(catalog, "b", "old", "x")
     assert await names_of(tools) == ["b_old", "b_x"]
     lists(catalog, "a", "new")
@@ -79,7 +79,7 @@ async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():
     assert await names_of(tools) == ["b_old", "b_x", "a_new", "b_older"]
 
 
-async def test_tools_that_would_be_shown_alike_are_both_there_and_a_run_goes_on_with_their_names():
+async def test_tools_with_similar_names_get_distinct_names_that_a_resumed_run_keeps():
     first = tools_of(Fixed(tool("a", "b_c"), tool("a_b", "c"), tool("a", "z")))
     names = await names_of(first)
     assert len(set(names)) == 3
@@ -98,28 +98,30 @@ async def test_a_call_goes_to_the_first_toolset_that_has_the_tool():
     assert [x.text for x in results] == ["one x", "two y"]
 
 
-async def test_a_tool_that_is_gone_is_not_answered_by_one_of_another_server():
-    """A server could name its tool as that of another is shown, and wait for it to go."""
+async def test_a_call_of_a_removed_tool_does_not_reach_another_server():
+    """A server could give its tool the shown name of another, and wait for its removal."""
     catalog = Catalog()
     lists(catalog, "bank", "pay", "list")
     lists(catalog, "shop", "bank_pay", "bank-pay", "list", "look")
-    tools = tools_of(Listed(catalog, "bank", "shop"))
+    tools = tools_of(CatalogTools(catalog, "bank", "shop"))
     available = await tools.available()
     assert find(available, "bank_pay") == ("bank", "pay")
     assert find(available, "look") == ("shop", "look"), "its own name, where that is clear"
     lists(catalog, "bank")
     for name in ("bank_pay", "bank-pay", "pay", "list"):
         assert find(await tools.available(), name) is None, name
-    again = tools_of(Listed(catalog, "bank", "shop"))
+    again = tools_of(CatalogTools(catalog, "bank", "shop"))
     assert find(await again.available(), "bank_pay") is None, "one that was never there"
     assert find(await again.available(), "list") == ("shop", "list")
-    (shown,) = (x for x in (await again.available()).names if x.startswith("shop_bank_pay"))
-    assert find(await again.available(), shown) == ("shop", "bank_pay")
+    (name,) = (x for x in (await again.available()).names if x.startswith("shop_bank_pay"))
+    assert find(await again.available(), name) == ("shop", "bank_pay")
 
 
-async def test_a_drawn_tool_keeps_its_name_whatever_servers_offer():
+async def test_a_drawn_tool_keeps_its_name_even_if_a_server_offers_the_same():
     catalog = Catalog()
     lists(catalog, "tool", "pay", "read")
-    available = await tools_of(Listed(catalog, "tool"), Fixed(tool("", "tool_pay"))).available()
+    available = await tools_of(
+        CatalogTools(catalog, "tool"), Fixed(tool("", "tool_pay"))
+    ).available()
     assert find(available, "tool_pay") == ("", "tool_pay")
     assert find(available, "tool_read") == ("tool", "read")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.runs import Played, go, stopping_at, through_json
+from tests.agent.runs import RunRecord, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
 from xai_mcp_agent import ModelContextOverflow, ModelError
 from xai_mcp_agent.agent.context import fit, tokens_of
@@ -166,7 +166,7 @@ def stories(count: int, tool: str = "tell", words: str = "") -> list[ModelReply 
     return [*(calling((tool, {}), text=f"Story {n}. {words}") for n in range(count)), "Done."]
 
 
-def folds(run: Played) -> list[ConversationFolded]:
+def folds(run: RunRecord) -> list[ConversationFolded]:
     return [x for x in run.events if isinstance(x, ConversationFolded)]
 
 
@@ -248,7 +248,7 @@ async def test_without_a_summary_a_note_replaces_older_turns():
 @pytest.mark.anyio
 async def test_the_results_of_one_turn_are_shortened_together():
     run = await go([calling(*[("tell", {})] * 10, ("add", {})), "Done."])
-    *long, short = [x["content"] for x in run.sent() if x["role"] == "tool"]
+    *long, short = [x["content"] for x in run.request() if x["role"] == "tool"]
     assert (len(long), short) == (10, "5")
     assert sum(map(len, long)) < 135_000
     assert all("a long story" in x and "Read them with read_result" in x for x in long)

@@ -12,8 +12,8 @@ from xai_mcp_agent.agent.messages import ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, OnAgain, OnText
 from xai_mcp_agent.core.errors import ModelError
 
-Said: TypeAlias = str | ModelReply | ModelError
-Replies: TypeAlias = Sequence[Said] | Callable[[ModelRequest], Said]
+ScriptedReply: TypeAlias = str | ModelReply | ModelError
+Replies: TypeAlias = Sequence[ScriptedReply] | Callable[[ModelRequest], ScriptedReply]
 _ids = count(1)
 
 
@@ -36,7 +36,7 @@ class ScriptedModel:
     """
 
     replies: Replies
-    asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
+    requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
 
     name = "scripted"
     calls_functions = True
@@ -46,7 +46,7 @@ class ScriptedModel:
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
         """The next reply."""
-        self.asked.append(request)
+        self.requests.append(request)
         scripted = self.replies(request) if callable(self.replies) else self._next()
         if isinstance(scripted, ModelError):
             raise scripted
@@ -58,6 +58,6 @@ class ScriptedModel:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _next(self) -> Said:
+    def _next(self) -> ScriptedReply:
         assert not callable(self.replies)
-        return self.replies[len(self.asked) - 1]
+        return self.replies[len(self.requests) - 1]

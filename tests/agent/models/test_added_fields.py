@@ -79,20 +79,20 @@ async def ask(
     """The conversation of a run, as a file has it."""
     model = AgentModel(provider=provider, name=name, base_url=endpoint.base_url).open()
     try:
-        played = await go([], start, sum_up, by=model)
+        run = await go([], start, sum_up, by=model)
     finally:
         await model.aclose()
-    return json.loads(json.dumps(played.messages))
+    return json.loads(json.dumps(run.messages))
 
 
-def sent(endpoint: ModelEndpoint) -> list[str]:
-    """The conversations of all requests."""
+def conversations(endpoint: ModelEndpoint) -> list[str]:
+    """Return the conversations of all requests."""
     bodies = [x.body for x in endpoint.requests]
     return [json.dumps(x.get("messages") or x["input"]) for x in bodies]
 
 
 @EACH
-async def test_added_fields_go_back_to_their_service_also_in_the_next_run_and_to_no_other(
+async def test_added_fields_go_back_to_their_service_even_in_the_next_run_and_to_no_other(
     service: Service,
 ):
     answer = says("3, 7.") if service.in_calls else service.adding(says("3, 7."), 3)
@@ -109,8 +109,8 @@ async def test_added_fields_go_back_to_their_service_also_in_the_next_run_and_to
     assert service.field not in json.dumps(plain), "people see what the protocol has"
     with model_endpoint([says("Yes.")]) as other:
         elsewhere = await ask(other, "openai", [*first, "Sure?"])
-    assert service.field not in sent(other)[0]
-    assert "_added" not in sent(other)[0]
+    assert service.field not in conversations(other)[0]
+    assert "_added" not in conversations(other)[0]
     # Its own service has them again when the conversation comes back.
     assert elsewhere[: len(first)] == first
 
@@ -123,7 +123,7 @@ async def test_a_service_that_refuses_its_own_field_is_asked_without_it(service:
     with model_endpoint(script) as endpoint:
         messages = await ask(endpoint, service.provider, "1 + 2?")
     assert messages[-1]["content"] == "3."
-    assert [service.field in x for x in sent(endpoint)] == [False, True, False]
+    assert [service.field in x for x in conversations(endpoint)] == [False, True, False]
 
 
 async def test_another_family_of_models_at_the_same_address_is_another_service():
@@ -132,5 +132,5 @@ async def test_another_family_of_models_at_the_same_address_is_another_service()
         conversation: Any = "1 + 2?"
         for name in ("deepseek/deepseek-chat", "deepseek/deepseek-reasoner", "moonshot/kimi-k2"):
             conversation = [*await ask(endpoint, "openai", conversation, name), "Sure?"]
-    thoughts = ["reasoning_content" in x for x in sent(endpoint)]
+    thoughts = ["reasoning_content" in x for x in conversations(endpoint)]
     assert thoughts == [False, True, True, False]

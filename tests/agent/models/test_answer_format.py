@@ -1,4 +1,4 @@
-"""The form of an answer as OpenAI's services are sent it: strictly where strict mode can say it."""
+"""The form of an answer for OpenAI's services: strict if strict mode can express it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CITY = {
 }
 
 
-def test_a_form_that_strict_mode_can_say_is_sent_strictly():
+def test_a_form_that_strict_mode_can_express_is_strict():
     closed = {**CITY, "additionalProperties": False}
     assert answer_format(CITY) == {"name": "answer", "schema": closed, "strict": True}
 
@@ -30,7 +30,7 @@ def test_a_form_that_strict_mode_can_say_is_sent_strictly():
         {"$defs": {"a": {"type": "string", "default": "x"}}},
     ],
 )
-def test_a_form_that_allows_more_than_strict_mode_is_sent_as_it_is(change: dict[str, Any]):
+def test_a_form_that_allows_more_than_strict_mode_is_sent_unchanged(change: dict[str, Any]):
     schema = {**CITY, **change}
     assert answer_format({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}) == {
         "name": "answer", "schema": schema, "strict": False,
@@ -45,8 +45,8 @@ def test_all_objects_in_a_strict_form_are_closed():
         "required": ["list"],
         "$defs": {"x": inner},
     }
-    made = answer_format(schema)
-    assert made is not None
-    assert made["strict"]
-    assert str(made["schema"]).count("'additionalProperties': False") == 3
+    form = answer_format(schema)
+    assert form is not None
+    assert form["strict"]
+    assert str(form["schema"]).count("'additionalProperties': False") == 3
     assert "additionalProperties" not in str(schema)

@@ -1,4 +1,4 @@
-"""Chat Completions: what only this API has, and what services make of it."""
+"""Chat Completions: the parts that only this API has, and the variants of services."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ async def test_the_output_limit_goes_under_the_name_the_model_knows():
     assert names == [{"max_completion_tokens"}] * 2 + [{"max_tokens"}] * 2
 
 
-# What services refuse
+# Refusals
 
 
-async def test_all_refused_settings_are_found_one_after_the_other():
+async def test_several_refused_settings_are_omitted_one_after_the_other():
     settings = ModelSettings(temperature=0.5, max_output_tokens=9)
     limit = {"message": "'max_tokens' is unknown. Use 'max_completion_tokens'."}
     refusals = (limit, CHAT.refusable["stream"], CHAT.refusable["temperature"])
@@ -210,7 +210,7 @@ WHOLE_ENDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", WHOLE_ENDS)
-async def test_a_stream_that_said_how_it_ends_is_whole(case: str):
+async def test_a_stream_with_a_finish_reason_or_a_last_event_is_complete(case: str):
     async with CHAT.model_of([WHOLE_ENDS[case]]) as (subject, endpoint):
         assert (await ask(subject)).text == "A"
     assert len(endpoint.requests) == 1
@@ -221,16 +221,16 @@ async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
 
     def turn(name: str) -> list[Message]:
         call, result = ToolCall("c1", name, "{}"), ToolResult((ImagePart(PNG, "image/png"),))
-        asked = call_message("", [call])
-        return [asked, *result_messages([(call, name, result)])]
+        message = call_message("", [call])
+        return [message, *result_messages([(call, name, result)])]
 
     messages = (*ASK, *turn("look"), *turn("listen"))
     async with CHAT.model_of([says("ok")]) as (subject, endpoint):
         await ask_streamed(subject, ModelRequest(messages))
-    sent = endpoint.requests[0].body["messages"]
-    assert [x["role"] for x in sent] == ["user", *["assistant", "tool", "user"] * 2]
-    for name, tool, pictures in (("look", *sent[2:4]), ("listen", *sent[5:])):
+    messages = endpoint.requests[0].body["messages"]
+    assert [x["role"] for x in messages] == ["user", *["assistant", "tool", "user"] * 2]
+    for name, tool, pictures in (("look", *messages[2:4]), ("listen", *messages[5:])):
         assert tool["content"] == name
         assert f"result of {name}, not from the user" in pictures["content"][0]["text"]
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
-    assert sent[3]["content"][1:] == [picture]
+    assert messages[3]["content"][1:] == [picture]

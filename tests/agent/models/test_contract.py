@@ -10,7 +10,16 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.agent.models.wires import ADD, ASK, CHAT, KEY, ScriptedWire, ask, ask_streamed, unheard
+from tests.agent.models.wires import (
+    ADD,
+    ASK,
+    CHAT,
+    KEY,
+    ScriptedWire,
+    ask,
+    ask_streamed,
+    ignore_text,
+)
 from tests.support.model_endpoint import (
     Step,
     breaks_off,
@@ -53,7 +62,7 @@ pytestmark = pytest.mark.anyio
 SMALL = ModelSettings(timeout_seconds=0.2)
 
 
-# What is sent
+# Requests
 
 
 async def test_text_streams_and_usage_is_counted(wire: ScriptedWire):
@@ -76,29 +85,29 @@ async def test_functions_that_may_not_be_called_are_still_offered(wire: Scripted
     assert [x.body.get("tool_choice") for x in endpoint.requests] == ["none", None]
 
 
-async def test_text_that_is_not_valid_unicode_is_mended(wire: ScriptedWire):
+async def test_text_that_is_not_valid_unicode_is_repaired(wire: ScriptedWire):
     """A Python tool may read a file name that is not UTF-8."""
     message: Message = {"role": "user", "content": "bad \udcff, pair \ud83d\ude00"}
     async with wire.model_of([says("ok")]) as (subject, endpoint):
         await ask_streamed(subject, ModelRequest((message,)))
-    (sent,) = wire.conversation(endpoint.requests[0].body)
-    assert sent["content"] == "bad \ufffd, pair \U0001f600"
+    (message,) = wire.conversation(endpoint.requests[0].body)
+    assert message["content"] == "bad \ufffd, pair \U0001f600"
 
 
 async def test_failures_raise_the_temperature():
-    sent: list[Any] = []
+    temperatures: list[Any] = []
     for temperature, extra in ((None, 0.0), (None, 0.2), (0.5, 0.2), (1.9, 0.5)):
         settings = ModelSettings(temperature=temperature)
         async with CHAT.model_of([says("ok")], settings=settings) as (subject, endpoint):
             await ask(subject, extra=extra)
-        sent.append(endpoint.requests[0].body.get("temperature"))
-    assert sent == [None, pytest.approx(1.2), pytest.approx(0.7), 2.0]
+        temperatures.append(endpoint.requests[0].body.get("temperature"))
+    assert temperatures == [None, pytest.approx(1.2), pytest.approx(0.7), 2.0]
 
 
-# What services refuse
+# Refusals
 
 
-async def test_a_refused_setting_is_left_out_as_long_as_the_process_lives(wire: ScriptedWire):
+async def test_a_refused_setting_is_omitted_as_long_as_the_process_lives(wire: ScriptedWire):
     settings = ModelSettings(temperature=0.5)
     for name, error in wire.refusable.items():
         script = [
@@ -128,8 +137,8 @@ async def test_the_form_of_an_answer_is_sent_until_it_is_refused(wire: ScriptedW
         async with wire.model_of(script) as (subject, endpoint):
             for _ in range(3):
                 await ask_streamed(subject, request)
-        sent = [wire.form(x.body) for x in endpoint.requests]
-        assert [x and x["schema"] for x in sent] == [ADD.parameters, ADD.parameters, None, None]
+        forms = [wire.form(x.body) for x in endpoint.requests]
+        assert [x and x["schema"] for x in forms] == [ADD.parameters, ADD.parameters, None, None]
 
 
 async def test_a_model_that_cannot_call_functions_is_remembered(any_wire: Any):
@@ -141,7 +150,7 @@ async def test_a_model_that_cannot_call_functions_is_remembered(any_wire: Any):
         assert not subject.calls_functions
 
 
-async def test_the_window_that_a_service_names_is_remembered(any_wire: Any):
+async def test_the_window_size_that_a_service_reports_is_remembered(any_wire: Any):
     too_long = {"message": "maximum context length is 8192 tokens", "code": "x"}
     async with any_wire.model_of([fails(400, too_long)]) as (subject, _):
         with pytest.raises(ModelContextOverflow):
@@ -150,7 +159,7 @@ async def test_the_window_that_a_service_names_is_remembered(any_wire: Any):
         assert AgentModel(provider="openai", context_tokens=9000).window(subject).tokens == 9000
 
 
-# What comes back
+# Replies
 
 
 async def test_calls_are_put_together_from_their_pieces(any_wire: Any):
@@ -163,7 +172,7 @@ async def test_calls_are_put_together_from_their_pieces(any_wire: Any):
     assert all(x.id.endswith("_scripted") for x in reply.calls)
 
 
-async def test_neither_key_nor_password_stands_in_what_is_kept_of_a_service(wire: ScriptedWire):
+async def test_stored_fields_of_a_service_contain_neither_key_nor_password(wire: ScriptedWire):
     added = {"content": "A", "reasoning_content": "Hm.", "encrypted_content": "gAAAA"}
     with model_endpoint([replace(says("A"), message=added)]) as here:
         url = here.base_url.replace("://", f"://ada:{KEY}@")
@@ -193,7 +202,7 @@ async def test_a_refusal_is_given_in_the_models_own_words(wire: ScriptedWire):
     assert (reply.text, reply.finish, reply.refusal) == ("", "refusal", "I cannot help with that.")
 
 
-# What goes wrong
+# Errors
 
 LONG = ModelContextOverflow, "Shorten the conversation"
 FILTERED = ModelContentFiltered, "content filter stopped it"
@@ -249,12 +258,12 @@ class Reports(list[AskedAgain]):
         self.append(again)
 
 
-async def test_a_busy_service_is_asked_more_often_than_a_failing_one(any_wire: Any):
+async def test_a_busy_service_gets_more_attempts_than_a_failing_one(any_wire: Any):
     """It answers when others have had their turn."""
     reports, soon = Reports(), {"retry-after-ms": "10"}
     script = [fails(503, {}, soon), *[fails(429, {}, soon)] * 4, says("ok")]
     async with any_wire.model_of(script) as (subject, _):
-        assert (await subject.reply(ModelRequest(ASK), unheard, reports.add)).text == "ok"
+        assert (await subject.reply(ModelRequest(ASK), ignore_text, reports.add)).text == "ok"
     assert ["(429)" in x.reason for x in reports] == [False, True, True, True, True]
     assert [x.pause_seconds for x in reports[:2]] == [0.01, 0.01]
     error = await any_wire.error_of([fails(500, {"message": "boom"}, soon)] * 3)
@@ -262,7 +271,7 @@ async def test_a_busy_service_is_asked_more_often_than_a_failing_one(any_wire: A
     assert 'failed (500). It says: "boom"' in str(error)
 
 
-async def test_a_service_that_wants_a_long_pause_is_not_waited_for(any_wire: Any):
+async def test_a_long_pause_that_a_service_asks_for_ends_the_turn_at_once(any_wire: Any):
     """The pause would outlast the turn, so the error comes now, with the time to wait."""
     settings = ModelSettings(turn_timeout_seconds=35)
     with ends_within(30):
@@ -279,7 +288,7 @@ async def test_a_silence_that_is_too_long_is_an_error(wire: ScriptedWire, step: 
     assert "did not answer within 0.2 seconds" in str(error)
 
 
-async def test_a_turn_that_goes_on_and_on_is_an_error(any_wire: Any):
+async def test_a_turn_without_an_end_is_an_error(any_wire: Any):
     settings = ModelSettings(timeout_seconds=5.0, turn_timeout_seconds=0.3)
     with ends_within(20):
         error = await any_wire.error_of([drips("x" * 7 * 1000, 0.05)], settings=settings)
@@ -301,11 +310,11 @@ HALVES = {"words": says("Half an answer"), "a call": calls(("add", {"a": 1}))}
 
 
 @pytest.mark.parametrize("half", HALVES)
-async def test_a_reply_that_breaks_off_is_asked_for_anew(any_wire: Any, half: str):
+async def test_a_reply_that_breaks_off_is_requested_again(any_wire: Any, half: str):
     reports = Reports()
     script = [breaks_off(HALVES[half], cleanly=False), says("The whole.")]
     async with any_wire.model_of(script) as (subject, _):
-        reply = await subject.reply(ModelRequest(ASK, (ADD,)), unheard, reports.add)
+        reply = await subject.reply(ModelRequest(ASK, (ADD,)), ignore_text, reports.add)
     assert (reply.text, reply.calls) == ("The whole.", ())
     assert [x.reason.endswith("dropped the connection") for x in reports] == [True]
 

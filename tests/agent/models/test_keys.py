@@ -82,10 +82,10 @@ async def test_nothing_of_the_environment_is_sent_to_another_address(
     monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere.example.com/v1")
     async with wire.model_of([says("ok")], api_key=own) as (subject, endpoint):
         assert (await ask(subject)).text == "ok"
-    (asked,) = endpoint.requests
-    assert KEY not in json.dumps([asked.headers, asked.body])
-    sent = own.reveal() if own else "unused"
-    assert asked.headers["authorization"] == f"Bearer {sent}"
+    (request,) = endpoint.requests
+    assert KEY not in json.dumps([request.headers, request.body])
+    key = own.reveal() if own else "unused"
+    assert request.headers["authorization"] == f"Bearer {key}"
 
 
 # No error shows a key
@@ -114,13 +114,13 @@ async def test_no_error_chained_error_traceback_or_line_of_a_log_holds_a_key(
             await ask(subject)
         await subject.aclose()
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    assert_hidden(f"{caught.value!r} {vars(caught.value)} {subject!r} {vars(subject)}")
-    assert_hidden(traceback_with_values(caught.value))
+    assert_no_secrets(f"{caught.value!r} {vars(caught.value)} {subject!r} {vars(subject)}")
+    assert_no_secrets(traceback_with_values(caught.value))
     ours = [x.getMessage() for x in caplog.records if not x.name.startswith("tests")]
-    assert_hidden("\n".join(ours))
+    assert_no_secrets("\n".join(ours))
 
 
-async def test_nothing_holds_an_error_when_nobody_does(wire: ScriptedWire):
+async def test_an_error_is_freed_as_soon_as_its_catcher_ends(wire: ScriptedWire):
     """A traceback holds the run and its servers: they must not wait for the garbage collector."""
 
     class Run:
@@ -134,10 +134,10 @@ async def test_nothing_holds_an_error_when_nobody_does(wire: ScriptedWire):
     gc.disable()
     try:
         run = Run()
-        left = weakref.ref(run)
+        reference = weakref.ref(run)
         await fail(run)
         del run
-        assert left() is None
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -178,6 +178,6 @@ def traceback_with_values(error: BaseException) -> str:
     return "\n".join(f"{x.name}: {x.locals}" for x in ours)
 
 
-def assert_hidden(text: str) -> None:
+def assert_no_secrets(text: str) -> None:
     basic = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
     assert [x for x in (KEY, PASSWORD, basic) if x in text] == []

@@ -21,12 +21,12 @@ from xai_mcp_agent.agent.models.base import ModelRequest
 
 pytestmark = pytest.mark.anyio
 
-SEEN = ToolResult((TextPart("Here it is."), ImagePart(PNG, "image/png")))
-HEARD = ToolResult((TextPart("Listen."), AudioPart(WAV, "audio/wav")))
+PICTURE = ToolResult((TextPart("Here it is."), ImagePart(PNG, "image/png")))
+SOUND = ToolResult((TextPart("Listen."), AudioPart(WAV, "audio/wav")))
 NO_PICTURES = "of this result are not shown to you: your service takes none.]"
 
 
-def answered(*results: ToolResult) -> ModelRequest:
+def request_with(*results: ToolResult) -> ModelRequest:
     """A conversation in which the calls of one turn gave these results."""
     calls = [ToolCall(f"c{n}", "look", "{}") for n, _ in enumerate(results)]
     both = [(call, x.text, x) for call, x in zip(calls, results, strict=True)]
@@ -36,10 +36,10 @@ def answered(*results: ToolResult) -> ModelRequest:
 
 async def test_pictures_in_results_arrive_with_their_words(wire: ScriptedWire):
     async with wire.model_of([says("Two dots.")]) as (subject, endpoint):
-        reply, _ = await ask_streamed(subject, answered(SEEN, SEEN))
-    sent = wire.sent(endpoint)
+        reply, _ = await ask_streamed(subject, request_with(PICTURE, PICTURE))
+    conversation = wire.text_of_request(endpoint)
     assert reply.text == "Two dots."
-    assert (sent.count(PNG), sent.count("Here it is.")) == (2, 2)
+    assert (conversation.count(PNG), conversation.count("Here it is.")) == (2, 2)
 
 
 REFUSALS: dict[str, Step] = {
@@ -52,35 +52,39 @@ REFUSALS: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_a_model_that_takes_no_pictures_gets_words_from_then_on(
+async def test_a_model_that_refuses_pictures_gets_a_note_from_then_on(
     wire: ScriptedWire, case: str
 ):
     async with wire.model_of([REFUSALS[case], says("one"), says("two")]) as (subject, endpoint):
-        first, _ = await ask_streamed(subject, answered(SEEN))
-        second, _ = await ask_streamed(subject, answered(SEEN))
+        first, _ = await ask_streamed(subject, request_with(PICTURE))
+        second, _ = await ask_streamed(subject, request_with(PICTURE))
     assert (first.text, second.text) == ("one", "two")
-    assert [PNG in wire.sent(endpoint, n) for n in range(3)] == [True, False, False]
-    assert [NO_PICTURES in wire.sent(endpoint, n) for n in range(3)] == [False, True, True]
-    assert "Here it is." in wire.sent(endpoint)
+    assert [PNG in wire.text_of_request(endpoint, n) for n in range(3)] == [True, False, False]
+    assert [NO_PICTURES in wire.text_of_request(endpoint, n) for n in range(3)] == [
+        False,
+        True,
+        True,
+    ]
+    assert "Here it is." in wire.text_of_request(endpoint)
 
 
-async def test_a_model_that_hears_nothing_still_sees(wire: ScriptedWire):
+async def test_a_model_that_refuses_sounds_still_gets_pictures(wire: ScriptedWire):
     refusal = fails(400, {"message": "This model does not support audio input"})
     script = [refusal, says("one")] if wire.takes_sounds else [says("one")]
     async with wire.model_of(script) as (subject, endpoint):
-        await ask_streamed(subject, answered(SEEN, HEARD))
-    assert (WAV in wire.sent(endpoint, 0)) is wire.takes_sounds
-    assert WAV not in wire.sent(endpoint)
-    assert PNG in wire.sent(endpoint)
-    assert wire.sent(endpoint).count(NO_PICTURES) == 1
+        await ask_streamed(subject, request_with(PICTURE, SOUND))
+    assert (WAV in wire.text_of_request(endpoint, 0)) is wire.takes_sounds
+    assert WAV not in wire.text_of_request(endpoint)
+    assert PNG in wire.text_of_request(endpoint)
+    assert wire.text_of_request(endpoint).count(NO_PICTURES) == 1
 
 
 async def test_other_errors_are_not_taken_for_a_refusal_of_pictures(wire: ScriptedWire):
     overflow = {"message": "image: maximum context length is 8"}
     for request, error, kind in (
-        (answered(ToolResult.of_text("5")), {"message": "bad image"}, ModelError),
-        (answered(SEEN), overflow, ModelContextOverflow),
-        (answered(SEEN), {"message": "messages[0] is odd"}, ModelError),
+        (request_with(ToolResult.of_text("5")), {"message": "bad image"}, ModelError),
+        (request_with(PICTURE), overflow, ModelContextOverflow),
+        (request_with(PICTURE), {"message": "messages[0] is odd"}, ModelError),
     ):
         async with wire.model_of([fails(400, error)]) as (subject, endpoint):
             with pytest.raises(kind):

@@ -1,4 +1,4 @@
-"""Services that are asked natively: what only pydantic-ai has. The rest is in test_contract.py."""
+"""Services with an API of their own, by pydantic-ai. The rest is in test_contract.py."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CALLS = [
 ]
 
 
-def sent_back(reply: ModelReply) -> ModelRequest:
+def with_reply(reply: ModelReply) -> ModelRequest:
     """The conversation after this reply, its calls answered."""
     message = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
@@ -54,13 +54,13 @@ def sent_back(reply: ModelReply) -> ModelRequest:
 async def test_thoughts_are_read_and_signatures_go_back_to_the_service_that_gave_them():
     async with WIRE.model_of([CALLS, ["3"]]) as (model, service):
         reply, pieces = await ask_streamed(model, ModelRequest(ASK, (ADD,)))
-        await ask_streamed(model, sent_back(reply))
+        await ask_streamed(model, with_reply(reply))
     assert (reply.thinking, pieces) == ("Hm.", ["Let me see."])
     assert reply.usage.output_tokens > 0
     assert json.loads(json.dumps(reply.added)) == reply.added
     (tool,) = service.requests[0][1].function_tools
-    described = (tool.name, tool.description, tool.parameters_json_schema)
-    assert described == (ADD.name, ADD.description, ADD.parameters)
+    fields = (tool.name, tool.description, tool.parameters_json_schema)
+    assert fields == (ADD.name, ADD.description, ADD.parameters)
     _, response, results = service.requests[1][0]
     assert response.parts[0] == ai.ThinkingPart("Hm.", signature="sig-1", provider_name="function")
     assert [(x.tool_name, x.tool_call_id) for x in results.parts] == [("add", "c1"), ("add", "c2")]
@@ -76,7 +76,7 @@ CHANGES: dict[str, Callable[[Message], Message]] = {
 @pytest.mark.parametrize("case", CHANGES)
 async def test_an_answer_that_was_changed_or_is_of_another_service_is_sent_as_text(case: str):
     async with WIRE.model_of([CALLS, ["3"]]) as (model, service):
-        (go, message, *answers) = sent_back(await ask(model, ADD)).messages
+        (go, message, *answers) = with_reply(await ask(model, ADD)).messages
         await ask_streamed(model, ModelRequest((go, CHANGES[case](message), *answers), (ADD,)))
     kinds = [x.part_kind for x in service.requests[1][0][1].parts]
     assert kinds == ["text", "tool-call", "tool-call"]
@@ -99,14 +99,14 @@ async def test_a_conversation_with_pictures_arrives():
 async def test_settings_are_sent_only_when_they_are_set():
     settings = ModelSettings(temperature=0.2, max_output_tokens=99, extra_body={"top_k": 3})
     request = ModelRequest(ASK, (ADD,), may_call=False, extra_temperature=0.1)
-    sent: list[Any] = []
+    all_settings: list[Any] = []
     for own, message in ((ModelSettings(), ModelRequest(ASK)), (settings, request)):
         async with WIRE.model_of([["ok"]], settings=own) as (model, service):
             await ask_streamed(model, message)
-        sent.append(service.requests[0][1].model_settings)
+        all_settings.append(service.requests[0][1].model_settings)
     always = {"timeout": 120.0, "max_retries": 0}
-    assert sent[0] == always
-    assert sent[1] == always | {
+    assert all_settings[0] == always
+    assert all_settings[1] == always | {
         "temperature": pytest.approx(0.3), "max_tokens": 99, "extra_body": {"top_k": 3},
         "tool_choice": "none",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The Responses API: what only this API has, and what services make of it."""
+"""The Responses API: the parts that only this API has, and the variants of services."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def whole(*output: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     return {"object": "response", "status": "completed", "output": output, "error": None, **fields}
 
 
-def sent_back(reply: ModelReply) -> tuple[Message, ...]:
+def with_reply(reply: ModelReply) -> tuple[Message, ...]:
     """The conversation after this reply, its calls answered."""
     message = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
@@ -43,14 +43,14 @@ async def items_after(*output: Mapping[str, Any]) -> list[Any]:
     """Return the items of this answer that its service gets back with the next request."""
     async with RESPONSES.model_of([raw_json(whole(*output)), says("ok")]) as (subject, endpoint):
         reply = await ask(subject, ADD)
-        await ask_streamed(subject, ModelRequest(sent_back(reply), (ADD,)))
+        await ask_streamed(subject, ModelRequest(with_reply(reply), (ADD,)))
     return endpoint.requests[-1].body["input"][1:]
 
 
-# What is sent
+# Requests
 
 
-async def test_a_request_holds_all_and_stores_nothing():
+async def test_a_request_holds_the_whole_conversation_and_stores_nothing():
     messages: tuple[Message, ...] = ({"role": "system", "content": "Be kind."}, *ASK)
     settings = ModelSettings(
         temperature=0.2, max_output_tokens=99, reasoning_effort="low", extra_body={"top_p": 0.5}
@@ -85,22 +85,22 @@ async def test_a_conversation_of_another_service_becomes_items():
     ]
 
 
-# What goes back
+# Items that go back
 
 
-async def test_items_go_back_in_their_order_with_what_the_service_added():
+async def test_items_go_back_in_order_with_the_fields_of_the_service():
     spoken = speech("I add.", phase="commentary", status="completed")
     assert (await items_after(THOUGHT, spoken, CALL))[:3] == [THOUGHT, spoken, CALL]
     first, second = speech("So."), speech("It is 3.", id="msg_2", phase="final_answer")
     async with RESPONSES.model_of([raw_json(whole(first, second))]) as (subject, _):
         assert (await ask(subject)).text == "So.\n\nIt is 3."
-    sent = await items_after(first, second, CALL)
-    assert [(x["content"][0]["text"], x.get("phase")) for x in sent[:2]] == [
+    items = await items_after(first, second, CALL)
+    assert [(x["content"][0]["text"], x.get("phase")) for x in items[:2]] == [
         ("So.", None), ("It is 3.", "final_answer"),
     ]  # fmt: skip
 
 
-async def test_reasoning_that_its_service_would_refuse_stays_away():
+async def test_reasoning_that_its_service_would_refuse_is_not_sent():
     for output in (
         (THOUGHT, speech("", phase="commentary")),  # stands before nothing
         (speech("I add.", phase="commentary"), THOUGHT),
@@ -109,19 +109,19 @@ async def test_reasoning_that_its_service_would_refuse_stays_away():
         assert all(x.get("type") != "reasoning" for x in await items_after(*output))
 
 
-async def test_reasoning_that_cannot_be_read_any_more_is_left_out():
+async def test_reasoning_that_the_service_can_no_longer_read_is_omitted():
     """OpenAI answers so if the organisation has changed."""
     error = {"message": "It could not be verified.", "code": "invalid_encrypted_content"}
     script = [raw_json(whole(THOUGHT, CALL)), fails(400, error), says("ok")]
     async with RESPONSES.model_of(script) as (subject, endpoint):
         reply = await ask(subject, ADD)
-        await ask_streamed(subject, ModelRequest(sent_back(reply)))
+        await ask_streamed(subject, ModelRequest(with_reply(reply)))
     kinds = [[x.get("type") for x in request.body["input"]] for request in endpoint.requests[1:]]
     assert kinds[0] == [None, "reasoning", "function_call", "function_call_output"]
     assert kinds[1] == [None, "function_call", "function_call_output"]
 
 
-# What comes back
+# Replies
 
 
 async def test_an_answer_that_did_not_stream_is_understood():

@@ -81,7 +81,7 @@ class ScriptedWire:
             assert endpoint.base_url in message
             return caught.value
 
-    def sent(self, endpoint: ModelEndpoint, number: int = -1) -> str:
+    def text_of_request(self, endpoint: ModelEndpoint, number: int = -1) -> str:
         """The conversation of one request, as text to look things up in."""
         body = endpoint.requests[number].body
         return json.dumps(self.conversation(body), ensure_ascii=False)
@@ -147,5 +147,5 @@ async def ask_streamed(subject: OpenAIModel, request: ModelRequest) -> tuple[Mod
     return reply, pieces
 
 
-async def unheard(_text: str) -> None:
-    """Nobody reads along."""
+async def ignore_text(_text: str) -> None:
+    """Ignore streamed text."""
