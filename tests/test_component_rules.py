@@ -175,7 +175,7 @@ VIOLATIONS = {
     "from xai_components.base import AsyncComponent": "AsyncComponent",
     "from xai_components.base import xai_component as node": "another name",
     f"if True:\n    {COLORED}\n    class A(Component):\n        pass": "not at the top of the file",
-    "class Helper:\n    pass": "no component",
+    "class Helper:\n    pass": "not a component",
     "def helper():\n    pass": "a public function",
     "@base.xai_component(color='red')\nclass A(Component):\n    pass": "dotted",
     f"{MARK}\nclass A(Component):\n    pass": "no color",
@@ -185,10 +185,10 @@ VIOLATIONS = {
 }
 
 PORT_VIOLATIONS = {
-    'port: "InArg[str]"': "is no port",
-    "port: base.InArg[str]": "is no port",
-    "port: Optional[BaseComponent]": "is no port",
-    "count: int = 3": "is no port",
+    'port: "InArg[str]"': "is not a port",
+    "port: base.InArg[str]": "is not a port",
+    "port: Optional[BaseComponent]": "is not a port",
+    "count: int = 3": "is not a port",
     "port: InArg[list[dict]]": "nothing can be wired",
     "port: InArg['Thing']": "nothing can be wired",
     "port: InArg[str] = InArg('x')": "a default",

@@ -60,7 +60,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[int, str]]:
             hidden = "a component that is not at the top of the file; not in the palette"
             yield (
                 node.lineno,
-                hidden if marked else "a class that is no component; it belongs in the engine",
+                hidden if marked else "a class that is not a component; it belongs in the engine",
             )
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -107,7 +107,7 @@ def _port(node: ast.AnnAssign) -> Iterator[tuple[int, str]]:
         pass
     elif not _is_port(annotation):
         text = ast.unparse(annotation)
-        yield node.lineno, f"{name}: {text} is no port; Xircuits ignores it and sets it to None"
+        yield node.lineno, f"{name}: {text} is not a port; Xircuits ignores it and sets it to None"
     elif (kind := ast.unparse(annotation.slice)) not in PORT_TYPES:
         yield node.lineno, f"{name}: nothing can be wired to the type {kind}"
     if node.value is not None:

@@ -215,7 +215,7 @@ def test_list_shows_the_tools_of_an_openapi_document_and_where_arguments_go(fold
     out = cli("tools list shop.json get_thing").out
     assert "at https://shop.example.com/v2" in out
     assert "id__query: in the query, as id (form, exploded)" in out
-    assert "url: " in out.partition("As templates")[2]
+    assert "url: " in out.partition("Templates to copy")[2]
     answer = cli("tools list shop.json --base-url http://x.test --json").json
     assert [(x["name"], x["method"]) for x in answer["tools"]] == [("get_thing", "GET")]
     assert answer["tools"][0]["plan"]["base_url"] == "http://x.test"

@@ -102,7 +102,7 @@ def test_the_arrows_on_the_page_are_those_that_are_tested():
     (diagram,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
     chains = [x.split(" -> ") for x in re.split(r"\n|\s{4,}", diagram.strip())]
     steps = [pair for chain in chains for pair in itertools.pairwise(chain)]
-    pairs = {(a, b) for left, right in steps for a in left.split(", ") for b in right.split(", ")}
+    pairs = {(a, b) for start, end in steps for a in start.split(", ") for b in end.split(", ")}
     assert {(a, b) for a, b in pairs if b not in may_import(a)} == set()
     there = {*_plan(), "components"}
     direct = {(a, b) for a, bs in ARROWS.items() for b in bs if {a, b} <= there}

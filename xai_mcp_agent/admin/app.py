@@ -310,7 +310,7 @@ def _read_cursor(cursor: str) -> str:
     """Return the sort key in a cursor; empty for no cursor.
 
     Raises:
-        BadRequest: it is not one of ours.
+        BadRequest: this interface did not create it.
     """
     try:
         return base64.b64decode(cursor, b"-_", validate=True).decode()

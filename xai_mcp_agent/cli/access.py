@@ -41,7 +41,7 @@ def trust(
     """Read what a settings file starts and reaches, and agree to it.
 
     Until then none of its servers is started, because the file may come from somebody else. You are
-    asked again about later changes. With --json nobody is asked: it agrees only with --yes.
+    asked again about later changes. With --json it asks nothing and agrees only with --yes.
     """
     store = TrustStore()
     if show:

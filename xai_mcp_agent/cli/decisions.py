@@ -150,7 +150,7 @@ class _ReviewDialog:
 
 
 def _whole_text(review: Review) -> str:
-    head = f"{review.server} says of {review.tool} (digest {review.digest}):"
+    head = f"{review.server} describes {review.tool} (digest {review.digest}):"
     return "\n".join((head, *(f"    {x}" for x in review.lines)))
 
 

@@ -185,7 +185,7 @@ def _document(
 def _workflow_in(file: Path) -> Document:
     document = json_in(file)
     if not isinstance(document, dict) or "layers" not in document:
-        raise NothingToDraw(f"{file} is no workflow. Name one for --tools-from.")
+        raise NothingToDraw(f"{file} is not a workflow. Name one for --tools-from.")
     return cast(Document, document)
 
 

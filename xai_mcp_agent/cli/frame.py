@@ -162,7 +162,7 @@ class StoreFrame(Frame):
             # Somebody who names a file wants to see its content, whichever project wrote it.
             place = replace(place, any_project=True, is_still=not follow)
         with _without_shm(place) as place:
-            history = _open_history(place, is_named=bool(self.store))
+            history = _open_history(place, must_exist=bool(self.store))
             if history is None:
                 raise NothingYet(_nothing_yet(place, nothing))
             try:
@@ -249,9 +249,9 @@ def _nothing_yet(place: Place, json: object) -> Report:
     )
 
 
-def _open_history(place: Place, *, is_named: bool) -> History | None:
+def _open_history(place: Place, *, must_exist: bool) -> History | None:
     if place.file is not None and not place.file.exists():
-        if is_named:
+        if must_exist:
             raise StoreFailed(place.label, "there is no such file.", "Name another one.")
         return None
     # Imported here, so that other commands do not wait for SQLAlchemy.
@@ -261,7 +261,7 @@ def _open_history(place: Place, *, is_named: bool) -> History | None:
     try:
         return open_history(place, is_to_read=True)
     except NoHistory:
-        if is_named:
+        if must_exist:
             raise
         return None
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..history.history import History
 
 Names: TypeAlias = tuple[str | None, str | None]
-# A person can skim this many, and nobody gets a million lines by accident.
+# A person can skim this many, and a million lines never appear by accident.
 _DEFAULT_LIMIT = 1000
 _MAX_ROWS = 50_000  # read at most for the requested lines; takes some seconds
 _FIRST_ROWS = 500

@@ -14,7 +14,7 @@ from .frame import Report, StoreFrame
 from .options import Limit, OnlyServers, Server, Tool
 from .output import text_width
 
-_NOTHING = "No tool has any of these words. `xai-mcp-agent tools list` lists all that there are."
+_NOTHING = "No tool has any of these words. `xai-mcp-agent tools list` lists all tools."
 
 
 def explain(

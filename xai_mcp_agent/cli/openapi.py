@@ -97,15 +97,15 @@ def _plan_text(operation: Operation) -> Iterator[str]:
     plan = operation.plan
     yield f"{_INDENT}at {plan.base_url or 'no server: set `baseUrl`'}"
     for place in plan.placements:
-        named = "" if place.name == place.argument else f", as {place.name}"
+        alias = "" if place.name == place.argument else f", as {place.name}"
         how = place.media_type or f"{place.style}{', exploded' if place.explode else ''}"
         how = "" if place.location == "body" else f" ({how})"
-        yield f"{_INDENT}{place.argument}: in the {place.location}{named}{how}"
+        yield f"{_INDENT}{place.argument}: in the {place.location}{alias}{how}"
     if plan.body is not None:
         whole = f": {plan.body.argument}" if plan.body.argument else ""
         yield f"{_INDENT}body as {plan.body.media_type}{whole}"
     templates = _templates_json(operation)
-    yield "As templates, to be copied into `operations` of the settings and changed there:"
+    yield "Templates to copy into `operations` of the settings and to change there:"
     yield f"{_INDENT}url: {templates['url']}"
     for name, text in templates["headers"].items():
         yield f"{_INDENT}header {name}: {text}"

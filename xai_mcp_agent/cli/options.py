@@ -101,7 +101,9 @@ Timeout = Annotated[
 ]
 Digest = Annotated[
     str,
-    typer.Option(metavar="DIGEST", help="The digest of what you reviewed: nobody is asked then."),
+    typer.Option(
+        metavar="DIGEST", help="The digest of the reviewed text; no question is asked then."
+    ),
 ]
 Model = Annotated[
     str | None,

@@ -38,7 +38,7 @@ _HOW_TO_RECORD = (
 
 
 class NothingToDraw(XaiMcpError):
-    """There are no calls to draw; the message says what was searched, and what to do."""
+    """There are no calls to draw; the message names the searched place and the next step."""
 
 
 class NotRecorded(XaiMcpError):

@@ -118,7 +118,7 @@ def show(
     prefer: Prefer = "",
     offline: Offline = False,
 ) -> Report:
-    """Show a server: what is known about it, what it asks for, and the entry `add` would write.
+    """Show the facts about a server, the values it needs, and the entry `add` would write.
 
     The exit status is 3 if there is an alarm.
     """
@@ -187,8 +187,8 @@ def add(
 ) -> Report:
     """Write a server into the settings: switched off, with exact versions, its tools locked.
 
-    It lists what is known about it and what it asks for. It starts nothing without --try. If there
-    is an alarm, it writes nothing and the exit status is 3.
+    It lists the facts about the server and the values it needs. It starts nothing without --try. If
+    there is an alarm, it writes nothing and the exit status is 3.
     """
     values, allowances = _values(assignments or []), _allowances(allow)
     loaded, file = settings_and_file(frame.settings)
@@ -320,7 +320,7 @@ def _write(offer: Offer, file: Path) -> None:
 
 
 def _ask_for_inputs(offer: Offer) -> dict[str, str]:
-    """Ask the person at the terminal for missing values; return none if nobody is there."""
+    """Ask the person at the terminal for missing values; return none without a terminal."""
     needs = [x for x in offer.composition.needs if not x.is_secret]
     if not needs or why_not_here():
         return {}

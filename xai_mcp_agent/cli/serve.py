@@ -110,7 +110,7 @@ def serve(
     """Serve the tools, prompts and resources of your servers to other programs, over MCP.
 
     A client starts it with --stdio, or finds it at an address with --http. With --socket one
-    process keeps the servers for all your clients, and ends when nobody used it for a while.
+    process keeps the servers for all your clients, and ends after a while without use.
     """
     if [stdio, http, socket, attach, status, stop].count(True) != 1:
         raise typer.BadParameter(
@@ -203,7 +203,7 @@ def _report_others(place: warm.WarmPlace) -> None:
             )
             say(
                 f"Process {facts['pid']} keeps the servers of {place.settings} {what}. It ends "
-                "when nobody uses it; this is a new one.",
+                "once it is unused; this is a new one.",
                 to_stderr=True,
             )
 

@@ -165,7 +165,7 @@ def writing(file: Path) -> Generator[None]:
 
 
 def trust_server(file: Path, name: str) -> None:
-    """Trust one MCP server that somebody just added, and nothing else in the file.
+    """Trust one MCP server that the user just added, and nothing else in the file.
 
     Raises:
         SettingsError: the trust cannot be stored.

@@ -86,31 +86,30 @@ def check(
     for one in _check_all(names, seconds):
         checked.append(one)
         frame.print_lines(_lines(one, names))
-    done = sum(x.is_done for x in checked)
-    text = f"{done} of {count(len(checked), 'lesson')} done."
+    done_count = sum(x.is_done for x in checked)
+    text = f"{done_count} of {count(len(checked), 'lesson')} done."
     if len(names.homes) > 1:
         advice = "For what is missing and what to do: xai-mcp-agent workshop check FOLDER"
         text = "\n".join(["", *_table(checked, names), advice])
     json = {"checked": [{**asdict(x), "is_done": x.is_done} for x in checked]}
-    return Report(json, text, status=int(bool(names.unknown) or done < len(checked)))
+    return Report(json, text, status=int(bool(names.unknown) or done_count < len(checked)))
 
 
 def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
-    chosen_lesson = find_lesson(lesson)
-    done = restore(_learners_folder(folder), chosen_lesson)
-    lines = [f"restored  {path}" for path in done.restored]
-    lines += [f"kept      {path}  (yours, under a new name)" for path in done.kept]
+    result = restore(_learners_folder(folder), find_lesson(lesson))
+    lines = [f"restored  {path}" for path in result.restored]
+    lines += [f"kept      {path}  (yours, under a new name)" for path in result.kept]
     last = "In the lab, close the workflow's tab and open the file again."
-    lines.append(last if done.restored else f"{done.lesson} is as it was.")
-    return Report(done, "\n".join(lines))
+    lines.append(last if result.restored else f"{result.lesson} is as it was.")
+    return Report(result, "\n".join(lines))
 
 
 def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Put a solution beside a lesson's workflow, so that you can open and compare it."""
-    chosen_lesson = find_lesson(lesson)
-    target = _learners_folder(folder) / WORKSHOP / chosen_lesson.folder / chosen_lesson.solution
-    _place(chosen_lesson.solution_file, target)
+    entry = find_lesson(lesson)
+    target = _learners_folder(folder) / WORKSHOP / entry.folder / entry.solution
+    _place(entry.solution_file, target)
     return Report({"solution": target}, f"{target}: one of many. Open it in the lab.")
 
 

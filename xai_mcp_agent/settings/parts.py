@@ -88,11 +88,11 @@ def part_of(
         value = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
     facts = facts_of(value)
     names = variables_in(json.dumps(value, default=str)) if env else ()
-    used = {x: env[x] for x in names if x in env} if env else {}
-    if not used:
+    values = {x: env[x] for x in names if x in env} if env else {}
+    if not values:
         return Part(place.path, digest_of_value(value), facts, source)
-    fact = f"the file {ENV_FILE} gives {join_names(sorted(used), MOST_NAMES)}"
-    return Part(place.path, digest_of_value([value, used]), (*facts, fact), source)
+    fact = f"the file {ENV_FILE} gives {join_names(sorted(values), MOST_NAMES)}"
+    return Part(place.path, digest_of_value([value, values]), (*facts, fact), source)
 
 
 def facts_of(value: Any) -> tuple[str, ...]:

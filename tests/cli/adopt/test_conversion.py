@@ -162,7 +162,7 @@ def test_a_wired_port_that_our_class_lacks_is_reported(folder: Path, is_wired: b
     ("provider", "says", "to_do"),
     [
         ("antropic", "Did you mean 'anthropic'", True),
-        ("azure", "no provider here", True),
+        ("azure", "not a provider here", True),
         ("sk-" + "x" * 60, "Known: offline", True),
         ("Bedrock ", "xai-mcp-agent[providers]", False),
     ],

@@ -99,7 +99,7 @@ def _provider(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
         # The text is not shown: a key may have been wired to the wrong port.
         near = did_you_mean(provider, PROVIDERS) if len(provider) <= _MAX_PROVIDER_CHARS else ""
         hint = near or f"Known: {', '.join(PROVIDERS)}."
-        remark = f"the text at `{port}` is no provider here. {hint}"
+        remark = f"the text at `{port}` is not a provider here. {hint}"
         yield Remark(node.node, node.node_id, remark, port=port)
 
 
