@@ -30,9 +30,9 @@ TEMPLATE = Path(str(distribution("xircuits").locate_file("examples/AgentTemplate
 def adopted(working_folder: Path) -> Iterator[Path]:
     """The adopted workflow, where xai-openai is installed and xai-agent is not."""
     library = install("xai_openai", working_folder)
-    written = adopt_file(xai_agent_workflow().write(working_folder)).written
-    assert written is not None
-    yield written
+    file = adopt_file(xai_agent_workflow().write(working_folder)).written
+    assert file is not None
+    yield file
     shutil.rmtree(library)
 
 
@@ -43,32 +43,34 @@ def test_the_adopted_workflow_runs_to_its_answer_with_tool_memory_and_prompt(
     script = [calls(("get_current_time", {})), says("It is late.")]
     with model_endpoint(script) as endpoint:
         script = compile_workflow(adopted)
-        done = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
+        result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
     assert "xai_components.xai_agent" not in script.read_text(encoding="utf-8")
-    assert (done.status, done.errors) == (0, "")
-    assert "It is late." in done.output.split("Executing: Print")[-1]
+    assert (result.status, result.errors) == (0, "")
+    assert "It is late." in result.output.split("Executing: Print")[-1]
     first, second = (x.body for x in endpoint.requests)
     assert first["model"] == "gpt-5-mini"
-    offered = {x["function"]["name"] for x in first["tools"]}
-    assert {"get_current_time", "lookup_memory", "create_memory"} <= offered
-    system, asked = first["messages"]
-    assert asked == {"role": "user", "content": "What time is it?"}
+    tools = {x["function"]["name"] for x in first["tools"]}
+    assert {"get_current_time", "lookup_memory", "create_memory"} <= tools
+    system, question = first["messages"]
+    assert question == {"role": "user", "content": "What time is it?"}
     assert system["content"].startswith("You are a clock. ")
     assert "{tool" not in system["content"]
     assert second["messages"][-1]["role"] == "tool"
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second["messages"][-1]["content"])
 
 
-def test_prompts_go_where_they_went(adopted: Path, working_folder: Path) -> None:
+def test_an_adopted_agent_asks_the_address_that_it_asked_before(
+    adopted: Path, working_folder: Path
+) -> None:
     """The address of OpenAIAuthorize counted for all agents; here it is the agent's own."""
     with model_endpoint([says("From there.")]) as theirs, model_endpoint([]) as another:
         flow = xai_agent_workflow("addressed", base_url=theirs.base_url)
-        written = adopt_file(flow.write(working_folder)).written
-        assert written is not None
-        script = compile_workflow(written)
-        done = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=another.base_url)
-        assert (done.status, another.requests) == (0, [])
-        assert "From there." in done.output
+        file = adopt_file(flow.write(working_folder)).written
+        assert file is not None
+        script = compile_workflow(file)
+        result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=another.base_url)
+        assert (result.status, another.requests) == (0, [])
+        assert "From there." in result.output
         assert KEY not in str([x.headers for x in theirs.requests])
 
 

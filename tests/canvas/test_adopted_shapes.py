@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_comes_to_what_the_page_says(name: str, folder: Path) -> None:
+def test_the_outcome_of_a_shape_is_the_one_on_the_page(name: str, folder: Path) -> None:
     result = outcome(SHAPES[name], folder)
     assert result.wrong == ()
     assert "fails" not in result.ran

@@ -40,7 +40,10 @@ from xai_mcp_agent.canvas.model_settings import reveal
 from .conftest import UseServers
 
 HELLO = [{"role": "user", "content": "Hello!"}]
-SAID = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello, Ada."}]
+GREETING = [
+    {"role": "user", "content": "I am Ada."},
+    {"role": "assistant", "content": "Hello, Ada."},
+]
 WIRE = "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
 
 
@@ -85,11 +88,11 @@ def test_a_key_may_be_a_variable_and_is_not_shown_in_ctx(monkeypatch: pytest.Mon
     monkeypatch.setenv("ACME_API_KEY", "sk-of-acme\n")
     ctx: dict[str, Any] = {}
     with scripted(says("Hello."), says("Again.")) as (endpoint, model):
-        asked = {"api_key": "${ACME_API_KEY}", "extra_body": {"k": "sk-of-acme"}}
-        play(ctx, *agent_with(**{**model, **asked}), asking())
+        inputs = {"api_key": "${ACME_API_KEY}", "extra_body": {"k": "sk-of-acme"}}
+        play(ctx, *agent_with(**{**model, **inputs}), asking())
         play(ctx, make(AgentUpdate, agent_name="a", new_api_key="env:ACME_API_KEY"), asking())
-    sent = [x.headers["authorization"] for x in endpoint.requests]
-    assert sent == ["Bearer sk-of-acme"] * 2, "the key of another service stays here"
+    keys = [x.headers["authorization"] for x in endpoint.requests]
+    assert keys == ["Bearer sk-of-acme"] * 2, "the key of another service stays here"
     assert "sk-of-acme" not in repr(ctx)
     with pytest.raises(BadSetting, match=r"api_key` of .* names .* NO_SUCH_KEY_ANYWHERE"):
         play({}, *agent_with(api_key="${NO_SUCH_KEY_ANYWHERE}"))
@@ -111,7 +114,7 @@ def test_an_update_changes_only_what_is_wired_and_not_empty() -> None:
 def test_only_the_same_service_keeps_its_key() -> None:
     url = "http://127.0.0.1:9/v1"
     old = {"agent_provider": "openai", "agent_model": "m", "extra_body": {"key": "k"}}
-    for moved, key in (
+    for changes, key in (
         ({"new_agent_provider": "bedrock"}, None),
         ({"new_base_url": "http://127.0.0.1:10/v1"}, None),
         ({"new_agent_provider": "openai", "new_base_url": url, "new_agent_model": "n"}, "sk-old"),
@@ -119,7 +122,7 @@ def test_only_the_same_service_keeps_its_key() -> None:
     ):
         ctx: dict[str, Any] = {}
         play(ctx, *agent_with(**old, base_url=url, api_key="sk-old"))
-        play(ctx, make(AgentUpdate, agent_name="a", **moved))
+        play(ctx, make(AgentUpdate, agent_name="a", **changes))
         settings = ctx["agent_a"]["model_settings"]
         assert reveal(settings.get("api_key")) == key
         assert ("extra_body" in settings) is (key is not None)
@@ -164,9 +167,9 @@ def test_what_happens_is_printed_as_it_happens(capsys: pytest.CaptureFixture[str
         run = make(AgentRun, agent_name="a", conversation=conversation, metadata=metadata)
         play({}, *agent_with(system_prompt="{metadata}", **model), run, tools=[shout()])
     assert "Kyoto" in endpoint.requests[0].body["messages"][0]["content"]
-    printed = capsys.readouterr().out
+    output = capsys.readouterr().out
     order = ['-> shout(input="hi")', "Executing: AgentToolOutput", "<- shout", "HI", "Done."]
-    assert sorted(order, key=printed.index) == order
+    assert sorted(order, key=output.index) == order
     assert conversation == HELLO, "it is copied"
 
 
@@ -197,11 +200,11 @@ def test_a_server_that_fails_or_hangs_is_left_out_and_costs_its_limit_once(
         run = asking("Find a book about whales.")
         play(ctx, run)
         assert "Moby-Dick" in run.last_response.value
-    printed = capsys.readouterr().out
-    assert "!! left out:" in printed
-    assert "no-such-program" in printed
+    output = capsys.readouterr().out
+    assert "!! left out:" in output
+    assert "no-such-program" in output
     # A wait as long as the first would be shown again.
-    assert printed.count(".. waiting for the server slow: ") == 1
+    assert output.count(".. waiting for the server slow: ") == 1
 
 
 # The branch
@@ -211,11 +214,11 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
     """Nodes are not made for another thread: plots and user interfaces break there."""
     first = calls(("shout", {"input": "one"}), text="First I shout.")
     steps = [first, calls(("shout", {"input": "\u65e5\u672c" + "!" * 1000})), says("Done.")]
-    run, seen, threads = asking(), list[tuple[str, int]](), set[int]()
+    run, thoughts, threads = asking(), list[tuple[str, int]](), set[int]()
 
     def note(_: Any) -> None:
         threads.add(threading.get_ident())
-        seen.append((run.thought.value, len(run.out_conversation.value)))
+        thoughts.append((run.thought.value, len(run.out_conversation.value)))
 
     def shout_here(text: str) -> str:
         threads.add(threading.get_ident())
@@ -224,7 +227,7 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
     run.on_thought = chain(call(note))
     with scripted(*steps) as (_, model):
         play({}, *agent_with(**model), run, tools=[drawn("shout", shout_here)])
-    assert seen == [
+    assert thoughts == [
         ("First I shout.", 3),
         (f'Using shout(input="\u65e5\u672c{"!" * 58}"...).', 5),
     ]
@@ -255,16 +258,16 @@ def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
 # The question
 
 
-def test_a_question_is_asked_after_what_was_said() -> None:
-    for before, earlier in (("  ", []), (SAID, ["I am Ada.", "Hello, Ada."])):
+def test_a_question_follows_the_earlier_conversation() -> None:
+    for before, earlier in (("  ", []), (GREETING, ["I am Ada.", "Hello, Ada."])):
         with model_endpoint([says("Ada.")]) as endpoint:
             run = make(AgentRun, question="Who am I?", conversation=copy.deepcopy(before))
             play({}, agent_at(endpoint), run)
         messages = endpoint.requests[0].body["messages"]
-        sent = [x["content"] for x in messages if x["role"] != "system"]
-        assert sent == [*earlier, "Who am I?"]
+        texts = [x["content"] for x in messages if x["role"] != "system"]
+        assert texts == [*earlier, "Who am I?"]
         assert run.conversation.value == before, "what was wired is not changed"
-        assert [x["content"] for x in run.out_conversation.value] == [*sent, "Ada."]
+        assert [x["content"] for x in run.out_conversation.value] == [*texts, "Ada."]
     with pytest.raises(BadSetting, match="set `question` to a text, or wire a `conversation`"):
         play({}, make(AgentInit), make(AgentRun, question="  ", conversation=""))
 
@@ -276,16 +279,16 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     """An update of another one does not make that the last."""
     ctx: dict[str, Any] = {}
     run = make(AgentRun, question="Hello!")
-    used = make(AgentRunTool, tool_name="no_such_tool")
+    tool = make(AgentRunTool, tool_name="no_such_tool")
     second = make(AgentUpdate, new_system_prompt="You are the second.")
     first = make(AgentUpdate, agent_name="first", new_system_prompt="x")
     with model_endpoint([says("I am the second.")]) as endpoint:
         agents = [make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b")]
-        play(ctx, *agents, second, first, used, run)
+        play(ctx, *agents, second, first, tool, run)
     assert ctx["agent_first"]["agent_system_prompt"] == "x"
     assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")
     assert run.last_response.value == "I am the second."
-    assert "no_such_tool" in used.tool_output.value
+    assert "no_such_tool" in tool.tool_output.value
 
 
 def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> None:
@@ -312,10 +315,10 @@ def test_a_toolbelt_that_was_made_and_not_wired_is_reported_with_the_wire(
     belts = [make(AgentMakeToolbelt) for _ in range(3)]
     run = make(AgentRun, question="Hello!")
     play({}, belts[0], make(AgentInit), make(AgentInit), run)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count(WIRE) == 1
-    assert "no agent has the toolbelt 'default'" in printed
-    assert "!! two AgentInit have the name 'agent'" in printed
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.count(WIRE) == 1
+    assert "no agent has the toolbelt 'default'" in output
+    assert "!! two AgentInit have the name 'agent'" in output
     has = make(AgentInit, agent_name="has", toolbelt_spec=belts[1].toolbelt_spec)
     update = make(AgentUpdate, new_toolbelt_spec=belts[2].toolbelt_spec)
     for flow in (

@@ -25,7 +25,7 @@ def _servers(use_servers: UseServers) -> None:
     use_servers(shredder=shredder_entry())
 
 
-def shredded(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[str]:
+def shred_papers(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[str]:
     """What an agent reads that shreds two papers, one after the other; `decide` is the branch."""
     steps = [*(calls(("shredder_shred", {"paper": x})) for x in PAPERS), says("Done.")]
     with model_endpoint(steps) as endpoint:
@@ -35,8 +35,8 @@ def shredded(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[s
         answer = [make(AgentApprove, answer=looks.result)] if decide else []
         run.on_approval = chain(looks, *answer)
         play(ctx, *agent_nodes(use, name="clerk", **endpoint.inputs), run)
-        sent = endpoint.requests[-1].body["messages"]
-    return [x["content"] for x in sent if x["role"] == "tool"]
+        messages = endpoint.requests[-1].body["messages"]
+    return [x["content"] for x in messages if x["role"] == "tool"]
 
 
 def answers(ctx: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -47,24 +47,24 @@ def answers(ctx: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def test_the_branch_reads_all_of_a_call_and_answers_for_it_alone() -> None:
-    seen: list[dict[str, Any]] = []
+    approvals: list[dict[str, Any]] = []
 
     def decide(approval: dict[str, Any]) -> str:
-        seen.append(approval)
+        approvals.append(approval)
         return "Once" if approval["arguments"] == {"paper": "will"} else "no"
 
     ctx: dict[str, Any] = {}
-    will, deed = shredded(ctx, decide)
+    will, deed = shred_papers(ctx, decide)
     assert will == "shredded will"
     assert "was not approved (the branch on_approval said no)" in deed
-    first = seen[0]
+    first = approvals[0]
     assert (first["server"], first["tool"], first["agent"]) == ("shredder", "shred", "clerk")
     assert first["description"].startswith("Shred a paper.")
     assert first["annotations"]["destructive"] is True
     by = "the branch on_approval"
     assert answers(ctx) == [("approved", "once", by), ("refused", "no", by)]
     ctx = {}
-    assert shredded(ctx, lambda _: "run") == ["shredded will", "shredded deed"]
+    assert shred_papers(ctx, lambda _: "run") == ["shredded will", "shredded deed"]
     assert ("approved", "run", by) in answers(ctx), "for the run is asked once"
 
 
@@ -75,7 +75,7 @@ def test_a_branch_that_gives_no_answer_says_no() -> None:
         (lambda _: "yes", "must be one of once, run, always, no"),
         (lambda _: True, "the branch on_approval failed"),
     ):
-        results = shredded({}, decide)
+        results = shred_papers({}, decide)
         assert all("was not approved" in x and why in x for x in results), why
 
 

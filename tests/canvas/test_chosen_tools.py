@@ -39,21 +39,21 @@ BOTH = {"tool_search", "tool_explain"}
 THREE = {"library_search_books", "tagged_a", "tagged_b"}
 
 
-def listed(name: str, *tags: str) -> dict[str, Any]:
+def definition(name: str, *tags: str) -> dict[str, Any]:
     return {"name": name, "inputSchema": {"type": "object"}, "_meta": {"fastmcp": {"tags": tags}}}
 
 
 @pytest.fixture
 def tagged() -> Iterator[FaultHttp]:
-    with fault_http(era="modern", tools=[listed("a", "read"), listed("b")]) as peer:
+    with fault_http(era="modern", tools=[definition("a", "read"), definition("b")]) as peer:
         yield peer
 
 
 @pytest.fixture(autouse=True)
 def _servers(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
     file = use_servers(library=library, tagged=tagged.entry())
-    written = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({**written, "groups": GROUPS}), encoding="utf-8")
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**settings, "groups": GROUPS}), encoding="utf-8")
 
 
 def run(*steps: Step, using: Sequence[Any], **inputs: Any) -> list[dict[str, Any]]:
@@ -64,13 +64,13 @@ def run(*steps: Step, using: Sequence[Any], **inputs: Any) -> list[dict[str, Any
         return [x.body for x in endpoint.requests]
 
 
-def shown(body: dict[str, Any]) -> set[str]:
+def function_names(body: dict[str, Any]) -> set[str]:
     """The names of the functions in a request."""
     return {x["function"]["name"] for x in body.get("tools", [])} - {"read_result"}
 
 
-def shown_by(*using: Any, **inputs: Any) -> set[str]:
-    return shown(run(using=using, **inputs)[0])
+def names_with(*nodes: Any, **inputs: Any) -> set[str]:
+    return function_names(run(using=nodes, **inputs)[0])
 
 
 def results(body: dict[str, Any]) -> list[str]:
@@ -86,7 +86,7 @@ def server(**inputs: Any) -> AgentUseMCPTools:
 
 
 @pytest.mark.parametrize(
-    ("using", "shown"),
+    ("using", "expected"),
     [
         (lambda: [use("reads")], {"tagged_a"}),
         (lambda: [use("library", tools="search_books")], {"library_search_books"}),
@@ -97,12 +97,12 @@ def server(**inputs: Any) -> AgentUseMCPTools:
         (lambda: [server(tools="a"), server(tools="b")], {"tagged_a", "tagged_b"}),
     ],
 )  # fmt: skip
-def test_a_toolbelt_has_what_its_nodes_took_together(using: Any, shown: set[str]):
-    if shown:
-        assert shown_by(*using()) == shown
+def test_a_toolbelt_has_the_tools_of_all_its_nodes(using: Any, expected: set[str]):
+    if expected:
+        assert names_with(*using()) == expected
     else:
         with pytest.raises(NoTools, match="not in the toolbelt"):
-            shown_by(*using())
+            names_with(*using())
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
     assert "tools/call" not in tagged.methods
 
 
-def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
+def test_a_missing_name_is_reported_with_the_nearest_one(
     capsys: pytest.CaptureFixture[str],
 ):
-    shown_by(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
+    names_with(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
     with pytest.raises(NoTools):
-        shown_by(server(except_tools="*"))
-    printed = " ".join(capsys.readouterr().out.split())
+        names_with(server(except_tools="*"))
+    output = " ".join(capsys.readouterr().out.split())
     for words in (
         "names the source 'libary', which does not exist",
         "'library/serch_books', which does not exist. Did you mean 'search_books'",
@@ -138,8 +138,8 @@ def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
         "tagged has no tool 'aa'.",
         "tagged has no tool 'bb'.",
     ):
-        assert words in printed
-    assert printed.count("`tools` and `except_tools` of its node leave none of its 2.") == 1
+        assert words in output
+    assert output.count("`tools` and `except_tools` of its node leave none of its 2.") == 1
 
 
 def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
@@ -176,15 +176,15 @@ def prefer(**names: Any) -> AgentPreferTools:
 def test_an_agent_has_its_own_budget_or_that_of_the_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert "library_search_books" in shown_by(library())
-    small = shown_by(library(), tool_token_budget=400)
+    assert "library_search_books" in names_with(library())
+    small = names_with(library(), tool_token_budget=400)
     assert small >= BOTH
     assert "library_library_statistics" not in small
     always = prefer(always_shown="get_book, library/library_stat*")
-    assert "library_library_statistics" in shown_by(library(), always, tool_token_budget=600)
+    assert "library_library_statistics" in names_with(library(), always, tool_token_budget=600)
     monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
-    assert shown_by(library()) >= BOTH
-    assert "library_search_books" in shown_by(library(), tool_token_budget=10_000)
+    assert names_with(library()) >= BOTH
+    assert "library_search_books" in names_with(library(), tool_token_budget=10_000)
 
 
 def test_a_blocked_tool_is_not_shown_found_or_called_and_a_trusted_one_comes_first() -> None:
@@ -197,11 +197,11 @@ def test_a_blocked_tool_is_not_shown_found_or_called_and_a_trusted_one_comes_fir
     assert "library_get_book" in matches
     assert "library_search_books(" not in matches
     assert "blocked" in refused
-    assert not any("library_search_books" in shown(x) for x in bodies)
+    assert not any("library_search_books" in function_names(x) for x in bodies)
     assert first.startswith("library_return_book(")
 
 
-def test_what_is_preferred_is_reported_of_one_toolbelt_only() -> None:
+def test_a_preference_is_for_one_toolbelt_only() -> None:
     """And adds up, each name once, in the order of the nodes."""
     ctx: dict[str, Any] = {}
     nodes = [
@@ -225,7 +225,7 @@ def test_a_preferred_name_that_names_nothing_is_reported_and_the_run_goes_on(
     """Quiet or not: a tool that is blocked under a wrong name is not blocked."""
     run = make(AgentRun, agent_name="a", conversation="Hello!", show="quiet")
     play({}, *agent_nodes(library(), prefer(blocked="serch_books", trusted="library")), run)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in printed
-    assert "'library'" not in printed
+    output = " ".join(capsys.readouterr().out.split())
+    assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in output
+    assert "'library'" not in output
     assert run.last_response.value

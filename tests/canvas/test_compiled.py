@@ -32,7 +32,7 @@ SCRIPT = [
 ]
 
 # What the run of each example shows, in this order.
-SHOWN = {
+OUTPUTS = {
     "ex01_quickstart": ['-> library_search_books(query="sea")', "Moby-Dick"],
     "ex09_quickstart_with_many_tools": [
         "3 of 352 tools shown",
@@ -88,7 +88,7 @@ SHOWN = {
     WITH_MODEL: ["-> library_list_loans()", "Moby-Dick is on loan."],
 }  # fmt: skip
 # How many calls are drawn of those that are run again.
-DRAWN = {"ex10_agent_as_a_tool": 1, "ex15_plan_and_run": 2, TWO_SERVERS: 3}
+CALL_COUNTS = {"ex10_agent_as_a_tool": 1, "ex15_plan_and_run": 2, TWO_SERVERS: 3}
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Runs:
     """The run of each example, and what the model of one was asked."""
 
     folder: Path
-    done: dict[str, Finished]
-    asked: list[ModelAsked]
+    results: dict[str, Finished]
+    requests: list[ModelAsked]
 
     def transcript(self, name: str) -> Path:
         return self.folder / f"{name}.jsonl"
@@ -120,32 +120,32 @@ def run_all(folder: Path, names: Iterable[str], **variables: str) -> dict[str, F
 def runs(working_folder: Path) -> Runs:
     """Every example as `init` put it there; one with the address of a scripted model."""
     with model_endpoint(SCRIPT) as endpoint:
-        for name in SHOWN:
+        for name in OUTPUTS:
             example = working_folder / "examples" / f"{name}.xircuits"
             text = example.read_text(encoding="utf-8").replace(BASE_URL, endpoint.base_url)
             (working_folder / example.name).write_text(text, encoding="utf-8")
         # The key of the environment goes to the address that is named beside it.
         key = {"OPENAI_API_KEY": DUMMY_KEY, "OPENAI_BASE_URL": endpoint.base_url}
-        done = run_all(working_folder, SHOWN, **key)
-    return Runs(working_folder, done, endpoint.requests)
+        results = run_all(working_folder, OUTPUTS, **key)
+    return Runs(working_folder, results, endpoint.requests)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", OUTPUTS)
 def test_an_example_does_what_it_teaches(runs: Runs, name: str) -> None:
-    done = runs.done[name]
-    assert (done.status, done.errors) == (0, "")
-    assert done.output.endswith("\nFinished Executing\n")
-    rest = done.output
-    for text in SHOWN[name]:
-        assert text in rest, done.output
+    result = runs.results[name]
+    assert (result.status, result.errors) == (0, "")
+    assert result.output.endswith("\nFinished Executing\n")
+    rest = result.output
+    for text in OUTPUTS[name]:
+        assert text in rest, result.output
         rest = rest.partition(text)[2]
-    assert {flow.name for flow in all_examples()} == {*SHOWN}
+    assert {flow.name for flow in all_examples()} == {*OUTPUTS}
 
 
 def test_a_language_model_gets_the_tools_and_their_results_and_its_key_is_not_shown(
     runs: Runs,
 ) -> None:
-    bodies = [x.body for x in runs.asked]
+    bodies = [x.body for x in runs.requests]
     assert {body["model"] for body in bodies} == {MODEL}
     offered = {tool["function"]["name"] for tool in bodies[0]["tools"]}
     assert {"library_search_books", "library_list_loans"} <= offered
@@ -153,9 +153,9 @@ def test_a_language_model_gets_the_tools_and_their_results_and_its_key_is_not_sh
     results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
     assert "Moby-Dick" in results[0]
     assert "Esi" in results[1]
-    assert {x.headers["authorization"] for x in runs.asked} == {f"Bearer {DUMMY_KEY}"}
+    assert {x.headers["authorization"] for x in runs.requests} == {f"Bearer {DUMMY_KEY}"}
     texts = [x.read_text(encoding="utf-8") for x in runs.folder.glob(f"{WITH_MODEL}.*")]
-    assert not any(DUMMY_KEY in x for x in [runs.done[WITH_MODEL].output, *texts])
+    assert not any(DUMMY_KEY in x for x in [runs.results[WITH_MODEL].output, *texts])
 
 
 def test_of_many_tools_only_some_are_shown_within_the_budget(runs: Runs) -> None:
@@ -169,35 +169,35 @@ def test_of_many_tools_only_some_are_shown_within_the_budget(runs: Runs) -> None
 # Drawn from what was recorded
 
 
-def made_in(transcript: Path) -> list[tuple[str, Any]]:
+def calls_in(transcript: Path) -> list[tuple[str, Any]]:
     """The calls of the newest run that can be made again: tools and arguments."""
     calls = runs_in_transcript(read_transcript(transcript))[-1].calls
-    again = [x for x in calls if not (x.is_own or x.is_error or x.has_inner_calls)]
-    return [(x.name, x.arguments) for x in again]
+    repeatable = [x for x in calls if not (x.is_own or x.is_error or x.has_inner_calls)]
+    return [(x.name, x.arguments) for x in repeatable]
 
 
 @pytest.fixture(scope="module")
-def drawn(runs: Runs) -> dict[str, Finished]:
+def drawn_results(runs: Runs) -> dict[str, Finished]:
     """The runs of the drawn workflows; no model is to be reached."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(runs.folder)
-        for name in DRAWN:
+        for name in CALL_COUNTS:
             example = f"examples/{name}.xircuits"
-            with pytest.raises(SystemExit) as ended:
+            with pytest.raises(SystemExit) as exit_:
                 run(["plan", "draw", f"{name}.jsonl", "--overwrite", "--tools-from", example])
-            assert not ended.value.code
-    return run_all(runs.folder, [f"{name}_drawn" for name in DRAWN])
+            assert not exit_.value.code
+    return run_all(runs.folder, [f"{name}_drawn" for name in CALL_COUNTS])
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", CALL_COUNTS)
 def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
-    runs: Runs, drawn: dict[str, Finished], name: str
+    runs: Runs, drawn_results: dict[str, Finished], name: str
 ) -> None:
-    done, recorded = drawn[f"{name}_drawn"], made_in(runs.transcript(name))
-    assert (done.status, done.errors) == (0, "")
-    assert "Executing: AgentRun\n" not in done.output
-    assert len(recorded) == DRAWN[name]
-    assert made_in(runs.transcript(f"{name}_drawn")) == recorded
+    result, calls = drawn_results[f"{name}_drawn"], calls_in(runs.transcript(name))
+    assert (result.status, result.errors) == (0, "")
+    assert "Executing: AgentRun\n" not in result.output
+    assert len(calls) == CALL_COUNTS[name]
+    assert calls_in(runs.transcript(f"{name}_drawn")) == calls
     assert problems(load(runs.folder / f"{name}_drawn.xircuits"), f"{name}_drawn") == []
 
 
@@ -209,7 +209,7 @@ def test_a_run_without_any_call_that_can_be_made_is_reported(
     key = {"kind": "meta", "source": "", "name": "lookup_memory"}
     line = {"event": "ToolFinished", "run": "r", "source": "canvas", "key": key, "arguments": {}}
     Path("memory.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_:
         run(["plan", "draw", "memory.jsonl"])
-    assert ended.value.code == 1
+    assert exit_.value.code == 1
     assert "no call that can be repeated" in capsys.readouterr().err

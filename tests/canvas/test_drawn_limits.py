@@ -33,22 +33,22 @@ def play(ctx: dict[str, Any], script: Any) -> tuple[str, list[str]]:
         )  # fmt: skip
         outcome = CanvasRun()
         run_agent(ctx, "outer", "Go.", outcome=outcome)
-    read = [x["content"] for x in outcome.conversation if x["role"] == "tool"]
-    return outcome.answer, read
+    results = [x["content"] for x in outcome.conversation if x["role"] == "tool"]
+    return outcome.answer, results
 
 
 def test_a_drawn_tool_over_its_limit_is_an_error_and_others_wait_until_its_nodes_end():
-    ctx, release, ended = dict[str, Any](), threading.Event(), threading.Event()
+    ctx, release, end = dict[str, Any](), threading.Event(), threading.Event()
 
     def slow(_ctx: Any, _text: str, _arguments: Any) -> None:
         assert release.wait(_MOST_SECONDS)
-        ended.set()
+        end.set()
 
     def script(body: dict[str, Any]) -> Step:
         results = [x for x in body["messages"] if x["role"] == "tool"]
         if len(results) == 2:
             release.set()
-            assert ended.wait(_MOST_SECONDS)
+            assert end.wait(_MOST_SECONDS)
         if len(results) == 3:
             return says("Done.")
         return calls(("other" if results else "slow", {}))
@@ -74,9 +74,9 @@ def test_the_drawn_tools_of_one_turn_run_one_after_another_each_with_its_whole_l
         return text
 
     define_tool(ctx, None, "part", "Takes a while.", part, None, limit_seconds)
-    named = [("part", {"input": x}) for x in "abcdef"]
-    _, read = play(ctx, [calls(*named), says("Done.")])
-    assert read == list("abcdef")
+    uses = [("part", {"input": x}) for x in "abcdef"]
+    _, results = play(ctx, [calls(*uses), says("Done.")])
+    assert results == list("abcdef")
     assert steps == [f"{x} {what}" for x in "abcdef" for what in ("begins", "ends")]
 
 
@@ -85,20 +85,20 @@ def inner_agent(ctx: dict[str, Any], endpoint: Any) -> None:
 
 
 def test_an_agent_in_a_tool_over_its_limit_is_stopped():
-    ctx, raised = dict[str, Any](), list[BaseException]()
+    ctx, errors = dict[str, Any](), list[BaseException]()
 
     def ask_inner(run_ctx: Any, text: str, _arguments: Any) -> str:
         try:
             run_agent(run_ctx, "inner", text, outcome=CanvasRun())
         except OutOfTime as error:
-            raised.append(error)
+            errors.append(error)
             raise
         return "never"
 
     define_tool(ctx, None, "ask_inner", "Asks.", ask_inner, None, _LIMIT_SECONDS)
     with model_endpoint([hangs()]) as endpoint:
         inner_agent(ctx, endpoint)
-        answer, (read,) = play(ctx, [calls(("ask_inner", {"input": "Hi."})), says("Done.")])
+        answer, (results,) = play(ctx, [calls(("ask_inner", {"input": "Hi."})), says("Done.")])
     assert answer == "Done."
-    assert "'ask_inner' did not end within its limit" in read
-    assert "went over its time limit" in str(raised[0])
+    assert "'ask_inner' did not end within its limit" in results
+    assert "went over its time limit" in str(errors[0])

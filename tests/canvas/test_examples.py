@@ -32,8 +32,8 @@ def test_every_workflow_is_what_its_description_makes_and_has_no_faults() -> Non
             shipped = load(EXAMPLES / folder / f"{flow.name}.xircuits")
             assert problems(shipped, flow.name) == []
             assert faults(flow) == [], flow.name
-            made = json.loads(flow.text())
-            assert without_line_numbers(shipped) == without_line_numbers(made), REBUILD
+            built = json.loads(flow.text())
+            assert without_line_numbers(shipped) == without_line_numbers(built), REBUILD
 
 
 @pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
@@ -48,7 +48,7 @@ def test_notes_explain_an_example_and_say_whether_it_goes_on_below(flow: Workflo
 
 
 @pytest.mark.parametrize("flow", templates(), ids=lambda flow: flow.name)
-def test_all_of_a_template_is_in_sight_in_a_small_window(flow: Workflow) -> None:
+def test_a_template_fits_into_a_small_window(flow: Workflow) -> None:
     """Its notes speak of all its parts."""
     layout = flow.layout()
     view = layout.view()

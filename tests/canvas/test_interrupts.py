@@ -58,7 +58,7 @@ def script(tmp_path: Path) -> Path:
     return compiled
 
 
-def interrupted(script: Path, seconds: float) -> tuple[int, str, str]:
+def interrupt(script: Path, seconds: float) -> tuple[int, str, str]:
     """Run it until then; its status, and what it printed and complained of.
 
     One that hangs is ended by SIGABRT, and complains of where each of its threads was.
@@ -91,8 +91,8 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(sc
     chance = random.Random(_SEED)
     moments = [chance.uniform(0, _FIRST_SECONDS) for _ in range(_INTERRUPTS)]
     with ThreadPoolExecutor(_AT_ONCE) as runs:
-        ended = list(runs.map(partial(interrupted, script), moments))
-    for moment, (status, output, errors) in zip(moments, ended, strict=True):
+        results = list(runs.map(partial(interrupt, script), moments))
+    for moment, (status, output, errors) in zip(moments, results, strict=True):
         report = f"at {moment:.3f} s, status {status}: {errors}\n{output}"
         if _LOADED not in output:
             assert status, report
@@ -127,14 +127,14 @@ def failing(folder: Path, error: str) -> Path:
 
 def test_an_error_of_ours_is_reported_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
     command = f"xai-mcp-agent trust {tmp_path / ('deep/' * 12)}mcp_settings.json"
-    ended = run_script(failing(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
-    assert ended.status == 1
-    assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors
-    assert f"  {command}\n" in ended.errors, "it stays on its line to be copied"
-    assert "Traceback" not in ended.errors
+    result = run_script(failing(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
+    assert result.status == 1
+    assert "The workflow stopped at MyNode (UnknownServer):" in result.errors
+    assert f"  {command}\n" in result.errors, "it stays on its line to be copied"
+    assert "Traceback" not in result.errors
 
 
 def test_a_bug_and_a_verbose_run_show_the_traceback(tmp_path: Path) -> None:
     for error, show in (("ValueError('a bug')", ""), (_OURS, "verbose")):
-        ended = run_script(failing(tmp_path, error), XAI_MCP_SHOW=show)
-        assert (ended.status, "Traceback" in ended.errors) == (1, True), error
+        result = run_script(failing(tmp_path, error), XAI_MCP_SHOW=show)
+        assert (result.status, "Traceback" in result.errors) == (1, True), error

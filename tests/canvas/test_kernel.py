@@ -55,9 +55,9 @@ def settings(pid_file: Path) -> Path:
         {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
         for name in ("library", "units")
     )
-    gone = {"command": "no-such-program-anywhere"}
+    missing = {"command": "no-such-program-anywhere"}
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
-    servers |= {"gone": gone}
+    servers |= {"gone": missing}
     file.write_text(json.dumps({"mcpServers": servers, "keepWarm": 0}), encoding="utf-8")
     return file
 
@@ -71,8 +71,8 @@ def shell(one_kernel: Kernel, folder: Path, settings: Path) -> Kernel:
 def failing() -> Workflow:
     """Connects a server and then raises."""
     flow = Workflow("failing")
-    listed = flow.node("MCPListTools", server_name="workshop")
-    flow.main(listed, flow.node("MCPListTools", server_name="nobody"))
+    listing = flow.node("MCPListTools", server_name="workshop")
+    flow.main(listing, flow.node("MCPListTools", server_name="nobody"))
     return flow
 
 
@@ -87,26 +87,26 @@ def test_run_pressed_twice_gives_the_same_answer_twice_and_leaves_nothing(shell:
     """The second run waits for the first: the kernel does one thing after the other."""
     before = shell.value(THREADS)
     both = shell.run_all("%run quickstart.py", "%run quickstart.py")
-    for ran in both:
-        assert (ran.error, ran.errors) == ("", "")
-        assert ran.output.endswith("Finished Executing\n")
-    first, second = (_SECONDS.sub("", ran.displayed[-1]["text/plain"]) for ran in both)
+    for run in both:
+        assert (run.error, run.errors) == ("", "")
+        assert run.output.endswith("Finished Executing\n")
+    first, second = (_SECONDS.sub("", run.displayed[-1]["text/plain"]) for run in both)
     assert first == second
     assert "Moby-Dick" in first
     assert (shell.value(THREADS), shell.value(CHILDREN)) == (before, "[]")
 
 
 def test_a_server_ends_with_its_run(shell: Kernel, pid_file: Path) -> None:
-    ran = shell.run("%run adding.py")
-    assert "42" in ran.output.split("Executing: Print")[1]
+    run = shell.run("%run adding.py")
+    assert "42" in run.output.split("Executing: Print")[1]
     assert not is_running(pid_in(pid_file))
 
 
 def test_an_interrupt_ends_a_call_and_the_next_run_works(shell: Kernel, pid_file: Path) -> None:
     began = pid_file.with_name(f"{pid_file.name}.waiting")
     began.unlink(missing_ok=True)
-    ran = shell.interrupt_once(began.exists, "%run waiting.py")
-    assert ran.error == "KeyboardInterrupt"
+    run = shell.interrupt_once(began.exists, "%run waiting.py")
+    assert run.error == "KeyboardInterrupt"
     assert "42" in shell.run("%run adding.py").output
     assert shell.value(BRIDGES) == "[]"
 
@@ -115,14 +115,14 @@ def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> 
     with model_endpoint([hangs()]) as endpoint:
         compile_workflow(agent_workflow("thinking", endpoint.base_url).write(folder))
         shell.run("import os; os.environ['OPENAI_API_KEY'] = 'sk-dummy'")
-        ran = shell.interrupt_once(lambda: bool(endpoint.requests), "%run thinking.py")
-    assert ran.error == "KeyboardInterrupt"
+        run = shell.interrupt_once(lambda: bool(endpoint.requests), "%run thinking.py")
+    assert run.error == "KeyboardInterrupt"
 
 
 def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     """Of a long traceback the panel shows the end, and the message is its last line."""
-    ran = shell.run("%run mistaken.py")
-    title, _, *message = ran.traceback.splitlines()
+    run = shell.run("%run mistaken.py")
+    title, _, *message = run.traceback.splitlines()
     assert title == "The workflow stopped at AgentUseMCPTools (UnknownServer):"
     assert len(message) < 6
     assert all(len(x) < 90 or "mcp_settings.json" in x for x in message), "as wide as the panel"
@@ -131,7 +131,7 @@ def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     assert "Known: library, gone, units, workshop." in text
 
 
-def test_what_a_failed_run_used_ends_with_it(shell: Kernel, pid_file: Path) -> None:
+def test_the_servers_of_a_failed_run_end_with_it(shell: Kernel, pid_file: Path) -> None:
     """IPython keeps the traceback, and so the run."""
     assert shell.run("%run failing.py").error == "UnknownServer"
     assert not is_running(pid_in(pid_file))
@@ -144,8 +144,8 @@ def test_the_card_of_a_run_without_tools_says_why(shell: Kernel, folder: Path) -
     unwired.main(belt, helper, unwired.node("AgentRun", question="Count the wibbles."))
     counting = agent_workflow("counting", "http://127.0.0.1:9/v1", "gone")
     scripts = [compile_workflow(x.write(folder)).name for x in (counting, unwired)]
-    ended, other = (shell.run(f"%run {x}") for x in scripts)
-    page = ended.displayed[-1]["text/html"]
+    first, other = (shell.run(f"%run {x}") for x in scripts)
+    page = first.displayed[-1]["text/html"]
     assert "Stopped by an error" in page
     assert page.count("no-such-program-anywhere") == 1
     assert "failed: it had no tools" in page.rpartition("xai-end")[2]

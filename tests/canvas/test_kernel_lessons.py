@@ -22,11 +22,11 @@ HEAD = f"\n== Lesson 1, {FIRST.title}: "
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A learner's folder, whose name has a blank and an umlaut in it."""
-    made = init_folder(tmp_path_factory.mktemp("lessons") / "Jürgens lab", workshop=True).folder
-    settings = made / "mcp_settings.json"
+    home = init_folder(tmp_path_factory.mktemp("lessons") / "Jürgens lab", workshop=True).folder
+    settings = home / "mcp_settings.json"
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
     settings.write_text(text, encoding="utf-8")
-    return made
+    return home
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +60,10 @@ def goals_in(output: str) -> list[str]:
     return output.partition(HEAD)[2].splitlines()
 
 
-def goals_in_lab(ran: Ran) -> list[str]:
+def goals_in_lab(run: Ran) -> list[str]:
     """The same in a lab: an output of its own at the end, to which the panel scrolls."""
-    assert HEAD not in ran.output
-    return goals_in(ran.displayed[-1]["text/plain"])
+    assert HEAD not in run.output
+    return goals_in(run.displayed[-1]["text/plain"])
 
 
 def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
@@ -72,8 +72,8 @@ def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
     done = run_script(script_of(folder, start_of(FIRST)), **settings)
     assert done.status == 0, done.errors
     assert done.output.index("Finished Executing") < done.output.index(HEAD)
-    met, *goals = goals_in(done.output)
-    assert met == "2 of 4 goals met"
+    count, *goals = goals_in(done.output)
+    assert count == "2 of 4 goals met"
     assert goals[0] == "[x] The workflow ran to its end."
     assert [x[:4] for x in goals if x[0] == "["] == ["[x] ", "[x] ", "[ ] ", "[ ] "]
     assert goals[3].startswith("    Print had nothing to show. Draw a line"), "under its goal"
@@ -83,17 +83,17 @@ def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Ker
     """The Run button executes `%run` in a kernel that goes on."""
     script_of(folder, solution_of(FIRST))
     script_of(folder, mistaken())
-    ran = shell.run(f"%run '{HOME}/mistaken.py'")
-    assert ran.error == "UnknownServer"
-    met, first, *goals = goals_in_lab(ran)
-    assert (met, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
+    run = shell.run(f"%run '{HOME}/mistaken.py'")
+    assert run.error == "UnknownServer"
+    count, first, *goals = goals_in_lab(run)
+    assert (count, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
     assert "No source 'unit'" in " ".join(" ".join(goals).split()), "the error is the next step"
     assert goals[-1].startswith("[ ] "), "the message is shown to its end"
     # The error of the run before is no error of the next.
-    ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
-    assert (ran.error, ran.errors) == ("", "")
-    met, *_, following = goals_in_lab(ran)
-    assert met == "4 of 4 goals met"
+    run = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
+    assert (run.error, run.errors) == ("", "")
+    count, *_, following = goals_in_lab(run)
+    assert count == "4 of 4 goals met"
     assert following == "Next: lesson 2, 2_ask_an_agent/ask_an_agent.xircuits"
     another = shell.run("print('another cell')")
     assert (another.output, another.displayed) == ("another cell\n", ())

@@ -51,7 +51,7 @@ before = take_census()
 """
 
 
-REPLACED = """
+REPLACEMENT = """
 import nest_asyncio2
 
 class Stream:
@@ -88,8 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shell(one_kernel: Kernel, folder: Path) -> Kernel:
     """The kernel, with what these tests need."""
-    ran = one_kernel.move(folder).run(BEGIN)
-    assert not ran.error, ran.traceback
+    run = one_kernel.move(folder).run(BEGIN)
+    assert not run.error, run.traceback
     return one_kernel
 
 
@@ -101,78 +101,78 @@ def journal(folder: Path) -> Path:
     return file
 
 
-def left_in(shell: Kernel) -> list[str]:
+def leftovers_in(shell: Kernel) -> list[str]:
     """What the kernel has now and had not at first, once that has had time to go."""
     looks: list[str] = []
 
-    def is_gone() -> bool:
+    def is_clean() -> bool:
         looks.append(shell.value("take_census().more_than(before)"))
         return looks[-1] == "[]"
 
     with suppress(AssertionError):
-        wait_until(is_gone, "nothing is left")
+        wait_until(is_clean, "nothing is left")
     return ast.literal_eval(looks[-1])
 
 
 def test_an_interrupt_while_servers_start_ends_the_wait_and_the_bridge_stays_usable(
     shell: Kernel, journal: Path
 ) -> None:
-    journaled = f"journal={str(journal)!r}"
-    shell.run(f"bridge = some(it=entry({journaled}), slow=entry({journaled}, hang=True))")
-    ran = shell.interrupt_once(lambda: len(pids_in(journal)) == 2, "bridge.connect(wait=True)")
-    assert ran.error == "KeyboardInterrupt"
+    option = f"journal={str(journal)!r}"
+    shell.run(f"bridge = some(it=entry({option}), slow=entry({option}, hang=True))")
+    run = shell.interrupt_once(lambda: len(pids_in(journal)) == 2, "bridge.connect(wait=True)")
+    assert run.error == "KeyboardInterrupt"
     assert shell.value("bridge.call_tool('it', 'echo', {'text': 'usable'}).text") == "'usable'"
     assert shell.run("bridge.close()").error == ""
     assert none_runs(journal)
-    assert left_in(shell) == []
+    assert leftovers_in(shell) == []
 
 
 def test_an_interrupt_while_an_agent_waits_for_its_servers_ends_the_run(
     shell: Kernel, journal: Path
 ) -> None:
-    ran = shell.interrupt_once(
+    run = shell.interrupt_once(
         lambda: len(pids_in(journal)) == 3, "run_agent('it', 'hanging')"
     )  # two servers, and a child of one
-    assert ran.error == "KeyboardInterrupt"
+    assert run.error == "KeyboardInterrupt"
     assert "hello" in shell.value("run_agent('it')")
     wait_until(lambda: none_runs(journal), "the interrupted run's servers ended")
-    assert left_in(shell) == []
+    assert leftovers_in(shell) == []
 
 
 def test_an_interrupt_of_an_awaited_call_cancels_it(shell: Kernel, journal: Path) -> None:
     """The kernel's own loop runs while a cell awaits; it only sees an interrupt when it wakes."""
     shell.run(f"bridge = some(it=entry(journal={str(journal)!r}))")
-    ran = shell.interrupt_once(
+    run = shell.interrupt_once(
         lambda: calls_in(journal) == 1, "await bridge.aio.call_tool('it', 'never')"
     )
-    assert ran.error in ("KeyboardInterrupt", "CancelledError")
+    assert run.error in ("KeyboardInterrupt", "CancelledError")
     shell.run("seen = await bridge.aio.call_tool('it', 'seen')")
     assert "notifications/cancelled" in shell.value("seen.text")
     assert shell.run("bridge.close()").error == ""
-    assert left_in(shell) == []
+    assert leftovers_in(shell) == []
 
 
 def test_twenty_runs_in_one_kernel_leave_nothing_and_need_no_more_memory(shell: Kernel) -> None:
-    ran = shell.run(
+    run = shell.run(
         "[add_up() for _ in range(5)]; at_first = take_census()\n"
         "[add_up() for _ in range(10)] + [run_agent('it') for _ in range(5)]"
     )
-    assert not ran.error, ran.traceback
-    assert left_in(shell) == []
-    grown = float(shell.value("take_census().memory_mb - at_first.memory_mb"))
-    assert grown < MOST_GROWTH_MB
+    assert not run.error, run.traceback
+    assert leftovers_in(shell) == []
+    growth = float(shell.value("take_census().memory_mb - at_first.memory_mb"))
+    assert growth < MOST_GROWTH_MB
 
 
 def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kernel) -> None:
     """Some notebooks let loops run inside each other, and have streams of their own."""
-    ran = shell.run(REPLACED)
-    assert not ran.error, ran.traceback
+    run = shell.run(REPLACEMENT)
+    assert not run.error, run.traceback
     assert "hello" in shell.value("answer")
     assert shell.value("(nested, nodes)") == "('nested', 'hello')"
-    assert left_in(shell) == []
+    assert leftovers_in(shell) == []
 
 
-INTERRUPTED = """
+ASK = """
 from tests.support.canvas import agent_nodes, drawn
 from tests.support.model_endpoint import calls, model_endpoint
 
@@ -188,9 +188,9 @@ def ask():
 def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
     shell: Kernel, journal: Path
 ) -> None:
-    shell.run(INTERRUPTED)
-    ran = shell.interrupt_once(lambda: calls_in(journal) == 1, "ask()")
-    assert ran.error == "KeyboardInterrupt"
+    shell.run(ASK)
+    run = shell.interrupt_once(lambda: calls_in(journal) == 1, "ask()")
+    assert run.error == "KeyboardInterrupt"
     messages = ast.literal_eval(shell.value("run.out_conversation.value"))
     assert [x["role"] for x in messages] == ["user", *["assistant", "tool"] * 2]
     assert messages[2]["content"] == "NOTED"

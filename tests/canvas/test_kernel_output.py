@@ -24,7 +24,7 @@ with Console("helper", show) as console:
     console.show(ToolFinished("1", "add", {}, ToolResult.of_text(hostile), 0.5, ""))
     console.show(RunFinished("**3**", "answered", 1, 1, 1.0, Usage()))
 """
-_CAPTURED = f"""
+_CAPTURE = f"""
 import contextlib, io
 
 with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -41,30 +41,30 @@ def shell(one_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Kerne
 
 
 def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(shell: Kernel) -> None:
-    ran = shell.run(_RUN)
-    captured = shell.run(_CAPTURED)
-    assert "\x1b[34m--\x1b[0m by hand" in ran.output
-    assert "\x1b[31m<" not in ran.output
-    (fold,) = ran.displayed
+    run = shell.run(_RUN)
+    capture = shell.run(_CAPTURE)
+    assert "\x1b[34m--\x1b[0m by hand" in run.output
+    assert "\x1b[31m<" not in run.output
+    (fold,) = run.displayed
     assert "<details" in fold["text/html"]
     assert "&lt;img src=x onerror=alert(1)&gt;" in fold["text/html"]
     assert fold["text/html"].count("<img") == 0
     assert fold["text/html"].count("<a") == 0
     assert "more lines" in fold["text/plain"]
-    assert "\x1b" not in captured.output, "what a person captures is plain"
-    assert captured.displayed == ()
+    assert "\x1b" not in capture.output, "what a person captures is plain"
+    assert capture.displayed == ()
 
 
 def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(shell: Kernel) -> None:
     """The last one is output of its own: not every program that shows output draws anew."""
     shell.run(_RUN)
-    ran = shell.run(f"show = 'normal'{_AGENT}")
+    run = shell.run(f"show = 'normal'{_AGENT}")
     quiet = shell.run(f"show = 'quiet'{_AGENT}")
-    first, last = ran.displayed
+    first, last = run.displayed
     assert first[CARD]["state"] == "running"
     assert last[CARD] == {"id": first[CARD]["id"], "state": "done"}
     assert "<strong>3</strong>" in last["text/html"]
     assert last["text/plain"].startswith("== helper: m, 0 tools")
     assert "== helper: 1 turn" in last["text/plain"]
-    assert ran.output == ""
+    assert run.output == ""
     assert quiet.displayed == ()

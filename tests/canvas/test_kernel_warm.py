@@ -78,9 +78,9 @@ def pids(shell: Kernel, *servers: str) -> list[int]:
     return [last_number(shell.run(f"print(call({x!r}))")) for x in servers]
 
 
-def last_number(ran: Ran) -> int:
+def last_number(run: Ran) -> int:
     """The number on the last line."""
-    return int(ran.output.splitlines()[-1])
+    return int(run.output.splitlines()[-1])
 
 
 def test_the_next_run_has_the_same_server_and_this_is_reported_once(
@@ -88,8 +88,8 @@ def test_the_next_run_has_the_same_server_and_this_is_reported_once(
 ) -> None:
     settle(it=entry())
     runs = [shell.run("print(call('it'))") for _ in range(2)]
-    (used,) = {last_number(x) for x in runs}
-    assert is_running(used)
+    (pid,) = {last_number(x) for x in runs}
+    assert is_running(pid)
     note = "for the next run, for 10 minutes;"
     assert sum(note in x.output for x in runs) <= 1  # an earlier test may have heard it
 
@@ -145,8 +145,8 @@ def test_another_change_of_the_settings_counts_from_the_next_run_on(
 
 def test_a_server_that_is_not_to_stay_ends_with_the_run(shell: Kernel, settle: Settle) -> None:
     settle(it={**entry(), "keepWarm": 0}, other=entry())
-    ran = shell.run("print(call('other'), call('it'))")
-    other, it = map(int, ran.output.splitlines()[-1].split())
+    run = shell.run("print(call('other'), call('it'))")
+    other, it = map(int, run.output.splitlines()[-1].split())
     assert (is_running(it), is_running(other)) == (False, True)
 
 
@@ -176,8 +176,8 @@ def test_after_an_interrupt_a_server_is_used_again_if_it_answers(
     journal = tmp_path / "journal"
     settle(it=entry(journal=str(journal)))
     first = pids(shell, "it")
-    ran = shell.interrupt_once(lambda: calls_in(journal) == 2, f"call('it', tool={tool!r})")
-    assert ran.error == "KeyboardInterrupt"
+    run = shell.interrupt_once(lambda: calls_in(journal) == 2, f"call('it', tool={tool!r})")
+    assert run.error == "KeyboardInterrupt"
     assert (pids(shell, "it") == first) == stays
 
 

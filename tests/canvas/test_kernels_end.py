@@ -45,8 +45,8 @@ def journal(tmp_path: Path) -> Path:
 @pytest.fixture
 def shell(one_kernel: Kernel, journal: Path) -> Kernel:
     """The kernel, with a server that stays for the next run."""
-    ran = one_kernel.move(journal.parent).run(BEGIN + REST)
-    assert not ran.error, ran.traceback
+    run = one_kernel.move(journal.parent).run(BEGIN + REST)
+    assert not run.error, run.traceback
     assert len(pids_in(journal)) == 2
     return one_kernel
 

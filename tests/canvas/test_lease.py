@@ -62,28 +62,28 @@ def test_workflows_that_alternate_in_one_thread_keep_their_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of one settings file share them."""
-    used: dict[str, set[str]] = {"one": set(), "other": set()}
+    processes: dict[str, set[str]] = {"one": set(), "other": set()}
     runs: list[tuple[str, Ctx]] = [("one", {}), ("other", {}), ("one", {})]
-    for name in used:
+    for name in processes:
         settings = json.dumps({"mcpServers": {"it": entry()}})
         (tmp_path / f"{name}.json").write_text(settings, encoding="utf-8")
     for name, ctx in runs * 3:
         monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / f"{name}.json"))
-        used[name].add(pid(ctx))
-    assert [len(x) for x in used.values()] == [1, 1]
-    assert not used["one"] & used["other"]
+        processes[name].add(pid(ctx))
+    assert [len(x) for x in processes.values()] == [1, 1]
+    assert not processes["one"] & processes["other"]
 
 
 def test_a_new_run_follows_the_settings_and_the_trust_that_changed_since_one_that_was_left(
     use_servers: UseServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_servers(it=entry())
-    left: Ctx = {}
-    before = pid(left)
+    older: Ctx = {}
+    before = pid(older)
     use_servers(it=entry(), more=entry())
     new: Ctx = {}
     assert servers.call_tool(new, "more", "echo", {"text": "hi"})["text"] == "hi"
-    assert pid(new) == pid(left) == before
+    assert pid(new) == pid(older) == before
     del new
     monkeypatch.delenv("XAI_MCP_TRUST")
     with pytest.raises(SettingsError, match="you have not agreed"):

@@ -60,7 +60,7 @@ def get_book(**arguments: Any) -> MCPCallTool:
     return make(MCPCallTool, server_name="library", tool_name="get_book", arguments=arguments)
 
 
-def test_tools_are_listed_and_called_as_data_and_to_read() -> None:
+def test_tools_are_listed_and_called_with_data_and_text() -> None:
     """The tool's own error is a result."""
     listed = make(MCPListTools, server_name="library")
     node, missing = get_book(book_id=14), get_book(book_id=999)
@@ -124,14 +124,14 @@ def test_resources_are_listed_read_and_saved(tmp_path: Path) -> None:
 def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:
     listed = make(MCPGetPrompt, server_name="library")
     interest = {"reader_interest": ["whales", "caf\u00e9s"]}
-    filled = make(
+    prompt = make(
         MCPGetPrompt, server_name="library", prompt_name="recommend_book", arguments=interest
     )
-    play({}, listed, filled)
+    play({}, listed, prompt)
     assert [x["name"] for x in listed.prompts.value] == ["recommend_book"]
     assert listed.text.value.startswith("recommend_book: ")
-    assert [x["role"] for x in filled.conversation.value] == ["user"]
-    assert '["whales", "caf\u00e9s"]' in filled.text.value, "what is no text is given as JSON"
+    assert [x["role"] for x in prompt.conversation.value] == ["user"]
+    assert '["whales", "caf\u00e9s"]' in prompt.text.value, "what is no text is given as JSON"
 
 
 def test_the_status_of_a_named_server_connects_it_and_a_problem_is_no_error() -> None:
@@ -150,13 +150,13 @@ def test_the_status_of_a_named_server_connects_it_and_a_problem_is_no_error() ->
     assert (wrong["state"], "mcpServers.half" in wrong["error"]) == ("disabled", True)
 
 
-def test_a_call_and_what_came_of_it_is_printed_unless_it_should_be_quiet(
+def test_a_call_and_its_result_are_printed_unless_the_detail_is_quiet(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play({}, make(MCPListTools, server_name="library"), get_book(book_id=14))
-    printed = capsys.readouterr().out
-    assert "-- library: 6 tools\n" in printed
-    assert "-> library.get_book(book_id=14)\n<- library.get_book (" in printed
+    output = capsys.readouterr().out
+    assert "-- library: 6 tools\n" in output
+    assert "-> library.get_book(book_id=14)\n<- library.get_book (" in output
     monkeypatch.setenv("XAI_MCP_SHOW", "quiet")
     play({}, make(MCPListTools, server_name="library"), get_book(book_id=14), get_book(book_id=999))
     lines = [x for x in capsys.readouterr().out.splitlines() if x and "Executing:" not in x]
@@ -173,7 +173,7 @@ def step(value: str, *results: Any) -> MCPToolStep:
     return make(MCPToolStep, call=f"library/get_book\nbook_id = {value}", **ports)
 
 
-def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
+def test_a_step_uses_the_result_of_an_earlier_node_or_a_drawn_tool() -> None:
     ctx: dict[str, Any] = {}
     define_tool(ctx, None, "choose", "Chooses.", lambda *_: {"book": 14})
     search, other = make(MCPToolStep, call=SEARCH), make(MCPToolStep, call="canvas/choose")
@@ -265,7 +265,7 @@ def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
     assert "Example: get_book {" in explain.summary.value
 
 
-def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
+def test_the_summary_says_that_the_search_by_meaning_was_not_possible(
     use_servers: UseServers, library: dict[str, Any]
 ) -> None:
     file = use_servers(library=library)
@@ -279,7 +279,7 @@ def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
 # The history
 
 
-def test_what_was_done_is_reported_as_data_and_to_read() -> None:
+def test_the_history_is_reported_as_data_and_as_text() -> None:
     whole = make(MCPToolHistory, server_name="library", since="1h")
     newest, one = make(MCPToolHistory, limit=2), make(MCPToolHistory, tool_name="get_book", limit=1)
     failed, earlier = make(MCPToolHistory, failed=True), make(MCPToolHistory, until="1h")
@@ -307,7 +307,7 @@ def test_what_was_done_is_reported_as_data_and_to_read() -> None:
     assert (unused.events.value, unused.text.value) == ([], "There is no history yet.")
 
 
-def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
+def test_a_refresh_lists_the_tools_and_their_changes() -> None:
     first, again = make(MCPRefreshTools), make(MCPRefreshTools, server_name="library", force=True)
     history = make(MCPToolHistory, tool_name="get_book")
     play({}, first, again, history)

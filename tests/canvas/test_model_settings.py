@@ -47,7 +47,7 @@ def settings_of(**ports: Any) -> dict[str, Any]:
     return limits.model_settings.value
 
 
-def asked_with(settings: dict[str, Any]) -> str | None:
+def answer_with(settings: dict[str, Any]) -> str | None:
     """The answer of an agent that has these settings."""
     run = make(AgentRun, question="Hello!")
     play({}, make(AgentInit, model_settings=settings), run)
@@ -78,17 +78,17 @@ def test_a_copy_of_the_settings_still_asks_with_the_key() -> None:
             provider="openai", model="m", base_url=endpoint.base_url, api_key=KEY,
             extra_body={"seed": 7, "user": KEY},
         )  # fmt: skip
-        for copied in (copy.deepcopy, dict, lambda x: dill.loads(dill.dumps(x))):
-            assert asked_with(copied(settings)) == "Hello."
-    for asked in endpoint.requests:
-        assert asked.headers["authorization"] == f"Bearer {KEY}"
-        assert (asked.body["seed"], asked.body["user"]) == (7, KEY)
+        for copy_of in (copy.deepcopy, dict, lambda x: dill.loads(dill.dumps(x))):
+            assert answer_with(copy_of(settings)) == "Hello."
+    for request in endpoint.requests:
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert (request.body["seed"], request.body["user"]) == (7, KEY)
 
 
 # Values that cannot be
 
 
-def test_what_was_left_alone_is_not_in_the_settings() -> None:
+def test_empty_ports_are_not_in_the_settings() -> None:
     blank = {"provider": "", "model": "", "api_key": "", "extra_body": {}}
     assert settings_of(**blank, max_run_tokens=0, tool_token_budget=0) == {}
     assert settings_of(temperature=0) == {"temperature": 0.0}, "a temperature like any other"
@@ -112,7 +112,7 @@ def test_settings_written_by_hand_are_checked(settings: dict[str, Any], says_wha
     assert KEY not in str(caught.value)
 
 
-def test_a_model_that_is_reported_twice_and_differently_is_reported_with_both_places() -> None:
+def test_two_different_models_are_reported_with_both_places() -> None:
     model = {"provider": "bedrock", "model": "n"}
     for own in ({"agent_provider": "openai"}, {"agent_model": "m"}):
         (port,) = own
@@ -135,8 +135,8 @@ def test_two_agents_ask_each_their_own_model_with_their_own_key() -> None:
         runs = [make(AgentRun, agent_name=name, question="Hello!") for name in "ab"]
         play({}, *flow, *runs)
     assert [x.last_response.value for x in runs] == ["one", "two"]
-    sent = [x.requests[0].headers["authorization"] for x in (first, second)]
-    assert sent == ["Bearer sk-first", "Bearer sk-second"]
+    keys = [x.requests[0].headers["authorization"] for x in (first, second)]
+    assert keys == ["Bearer sk-first", "Bearer sk-second"]
 
 
 def test_an_update_of_one_agent_leaves_another_with_the_same_settings_alone() -> None:

@@ -58,13 +58,13 @@ class Tick(Component):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with the examples and two servers."""
-    made = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
+    home = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
     library = {"command": warm_python(), "args": [str(SERVERS / "library.py")]}
-    workshop = workshop_entry(made / "workshop.pid")
+    workshop = workshop_entry(home / "workshop.pid")
     servers = {"library": library, "workshop": workshop, "shredder": shredder_entry()}
     settings = json.dumps({"mcpServers": servers})
-    (made / "mcp_settings.json").write_text(settings, encoding="utf-8")
-    return made
+    (home / "mcp_settings.json").write_text(settings, encoding="utf-8")
+    return home
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +161,8 @@ def test_a_loop_of_thousands_of_nodes_sends_few_messages(shell: Kernel, folder: 
     ran = ask(shell, path)
     assert events(ran, "Ended")[0]["state"] == "done"
     assert len(ran.events) < 300
-    printed = "\n".join(x["text"] for x in events(ran, "Printed")).split()
-    assert printed == [str(x) for x in range(3_000)]
+    lines = "\n".join(x["text"] for x in events(ran, "Printed")).split()
+    assert lines == [str(x) for x in range(3_000)]
     states = {x["node"]: x["state"] for x in node_states(ran)}
     (spin,) = (x for x in states if x != "tick")
     assert spin in (folder / path).read_text(encoding="utf-8"), "its id on the canvas"
@@ -173,15 +173,15 @@ def test_an_error_names_the_node_and_marks_it(shell: Kernel, folder: Path) -> No
     flow = Workflow("wrong")
     flow.main(flow.node("MCPListTools", server_name="libary"))
     ran = ask(shell, flow.write(folder).name)
-    (ended,) = events(ran, "Ended")
-    assert ended["state"] == "failed"
-    assert "Did you mean 'library'" in ended["error"]
+    (end,) = events(ran, "Ended")
+    assert end["state"] == "failed"
+    assert "Did you mean 'library'" in end["error"]
     assert node_states(ran)[-1]["state"] == "failed"
     (folder / "broken.xircuits").write_text("{", encoding="utf-8")
-    (ended,) = events(ask(shell, "broken.xircuits", "Hello?"), "Ended")
-    assert "broken.xircuits cannot be compiled" in ended["error"]
-    (ended,) = events(ask(shell, adding(folder), "Hello?"), "Ended")
-    assert ended["error"].startswith("No agent of this workflow took the question")
+    (end,) = events(ask(shell, "broken.xircuits", "Hello?"), "Ended")
+    assert "broken.xircuits cannot be compiled" in end["error"]
+    (end,) = events(ask(shell, adding(folder), "Hello?"), "Ended")
+    assert end["error"].startswith("No agent of this workflow took the question")
 
 
 def test_a_memory_of_the_process_lives_as_long_as_the_conversation(
@@ -201,10 +201,10 @@ def test_a_route_without_an_agent_answers_too(shell: Kernel) -> None:
     assert "A loan lasts 21 days." in shell.value(f"{chat}.conversation[-1]['content']")
 
 
-def test_secrets_are_masked_in_all_that_is_reported(shell: Kernel, folder: Path) -> None:
+def test_secrets_are_masked_in_all_events(shell: Kernel, folder: Path) -> None:
     secret = "sk-" + "a1b2c3d4" * 4
-    asked = calls(("workshop_fail", {"reason": f"the key {secret} is wrong"}))
-    with model_endpoint([asked, says(f"It is {secret} indeed.")]) as endpoint:
+    request = calls(("workshop_fail", {"reason": f"the key {secret} is wrong"}))
+    with model_endpoint([request, says(f"It is {secret} indeed.")]) as endpoint:
         path = talking(folder, "secretive", endpoint.base_url, "workshop")
         ran = ask(shell, path, "What is the key?")
     assert events(ran, "Text")

@@ -73,11 +73,11 @@ def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
     script = shredding_script(folder, "asked", *PAPERS)
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("?? clerk wants to call shred of shredder")
-        shown = screen.expect(PROMPT)
-        assert "| a\n" in shown
-        assert "| contract:\\u202e x" in shown
-        assert "Shred a paper. \\x1b[2JIt is gone." in shown
-        assert "it may destroy something" in shown
+        text = screen.expect(PROMPT)
+        assert "| a\n" in text
+        assert "| contract:\\u202e x" in text
+        assert "Shred a paper. \\x1b[2JIt is gone." in text
+        assert "it may destroy something" in text
         screen.type("yes")
         screen.expect("Type one of these words")
         screen.type("once")
@@ -91,7 +91,9 @@ def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
     assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
 
 
-def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
+def test_keys_typed_before_the_question_are_not_an_answer_and_no_refuses_the_call(
+    folder: Path,
+) -> None:
     script = shredding_script(folder, "refused", "contract")
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.type("always")
@@ -103,19 +105,19 @@ def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
     assert "a person was asked first, and it was not approved" in " ".join(screen.text.split())
 
 
-def test_with_nobody_there_nothing_hangs_and_both_are_reported(folder: Path) -> None:
-    done = run_script(shredding_script(folder, "alone", "contract"))
-    assert done.status == 0, done.errors
-    shown = " ".join((done.output + done.errors).split())
-    assert "shredded contract" not in shown
-    assert "nobody could be asked. Do not repeat the call." in shown
-    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in shown
+def test_a_run_without_a_person_does_not_hang_and_reports_the_refused_call(folder: Path) -> None:
+    result = run_script(shredding_script(folder, "alone", "contract"))
+    assert result.status == 0, result.errors
+    text = " ".join((result.output + result.errors).split())
+    assert "shredded contract" not in text
+    assert "nobody could be asked. Do not repeat the call." in text
+    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in text
 
 
 # Tools that are new
 
 
-def test_what_is_new_is_shown_and_accepted_then_what_changed(folder: Path) -> None:
+def test_a_new_tool_and_a_changed_tool_are_shown_to_be_accepted(folder: Path) -> None:
     def sell(description: str) -> None:
         tool = {"name": "pay", "description": description, "inputSchema": {"type": "object"}}
         servers = {"shop": {**entry(tools=[tool]), "lock": True}}
@@ -125,9 +127,9 @@ def test_what_is_new_is_shown_and_accepted_then_what_changed(folder: Path) -> No
     file = folder / "mcp_settings.json"
     sell("Pays.")
     script = compile_workflow(using("paying", "shop", "shop_pay", {}).write(folder))
-    unseen = run_script(script).output
-    assert "Held back until you accept it: shop" in unseen
-    assert "May shop be used" not in unseen
+    output = run_script(script).output
+    assert "Held back until you accept it: shop" in output
+    assert "May shop be used" not in output
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("May shop be used with this from now on?")
         screen.expect('"description": "Pays."')
@@ -155,9 +157,9 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
     script = asking(folder, "typed", form("Who \x1b[31mcomes?", BOOKING))
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("?? booking asks: Who comes?")
-        for typed in ("Ada", "7", "1"):
+        for key in ("Ada", "7", "1"):
             screen.expect("): ")
-            screen.type(typed)
+            screen.type(key)
         screen.expect("over): ")
         screen.type("yes")
         screen.expect('"content": {"name": "Ada", "guests": 7, "seat": "in"}')
@@ -180,12 +182,12 @@ def test_a_workflow_that_nobody_attends_is_answered_no_at_once_and_why(folder: P
     with terminal(warm_python(), script.name, folder=folder, CI="true") as screen:
         assert screen.end() == 0
     assert "(the environment variable CI is set)" in " ".join(screen.text.split())
-    done = run_script(script)
-    assert done.status == 0, done.errors
-    shown = " ".join(done.output.split())
-    assert '{"action": "decline"}' in shown
-    assert "note: A question of the server was declined: nobody can be asked" in shown
-    assert '"elicitation": "defaults"' in shown
+    result = run_script(script)
+    assert result.status == 0, result.errors
+    text = " ".join(result.output.split())
+    assert '{"action": "decline"}' in text
+    assert "note: A question of the server was declined: nobody can be asked" in text
+    assert '"elicitation": "defaults"' in text
 
 
 # Settings that nobody agreed to yet
@@ -198,12 +200,12 @@ def test_settings_are_agreed_to_once_before_anything_starts(folder: Path, tmp_pa
     node = flow.node("MCPListTools", server_name="theirs")
     flow.main(node, flow.node("Print", msg=node["summary"]))
     script = compile_workflow(flow.write(folder))
-    done = run_script(script, XAI_MCP_TRUST="")
-    assert done.status != 0
-    assert f"xai-mcp-agent trust {folder / 'mcp_settings.json'}" in done.errors
-    assert "et XAI_MCP_TRUST" in done.errors
-    done = run_script(script, XAI_MCP_TRUST=str(folder))
-    assert (done.status, "ask(" in done.output) == (0, True)
+    result = run_script(script, XAI_MCP_TRUST="")
+    assert result.status != 0
+    assert f"xai-mcp-agent trust {folder / 'mcp_settings.json'}" in result.errors
+    assert "et XAI_MCP_TRUST" in result.errors
+    result = run_script(script, XAI_MCP_TRUST=str(folder))
+    assert (result.status, "ask(" in result.output) == (0, True)
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     with terminal(warm_python(), script.name, folder=folder, **person) as screen:
         screen.expect("mcpServers.hides:")

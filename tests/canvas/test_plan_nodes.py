@@ -48,8 +48,8 @@ def journal(tmp_path: Path) -> Callable[[], list[str]]:
 
 def branch() -> tuple[Any, list[str]]:
     """A branch, and what it is told when it is taken."""
-    taken: list[str] = []
-    return call(lambda _: taken.append("here")), taken
+    visits: list[str] = []
+    return call(lambda _: visits.append("here")), visits
 
 
 def test_a_request_is_planned_and_the_plan_is_run() -> None:
@@ -65,17 +65,17 @@ def test_a_request_is_planned_and_the_plan_is_run() -> None:
 
 
 @pytest.mark.parametrize("has_branch", [True, False])
-def test_what_a_plan_lacks_leads_to_its_branch(has_branch: bool) -> None:
+def test_a_missing_value_leads_to_its_branch(has_branch: bool) -> None:
     plan = make(MCPPlan, request="Shred a paper.")
-    (way_on, taken), (after, later) = branch(), branch()
+    (way_on, visits), (after, later) = branch(), branch()
     if has_branch:
         plan.on_missing = way_on
     play({}, plan, after)
     assert plan.problems.value
-    assert (bool(taken), bool(later)) == (has_branch, not has_branch)
+    assert (bool(visits), bool(later)) == (has_branch, not has_branch)
 
 
-def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
+def poster(posters: list[Any], **ports: Any) -> tuple[Component, ...]:
     """A tool that is drawn: it makes a poster of a title, and notes what it was given."""
     define = make(
         AgentDefineTool,
@@ -86,8 +86,8 @@ def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
     )
 
     def draw(arguments: Any) -> list[str]:
-        made.append(json.loads(arguments))
-        return [f"*** {made[-1]['title']} ***"]
+        posters.append(json.loads(arguments))
+        return [f"*** {posters[-1]['title']} ***"]
 
     nodes = call(draw)
     nodes.value.connect(define.tool_input)
@@ -96,15 +96,15 @@ def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
 
 def test_a_plan_over_a_toolbelt_has_the_tools_that_are_drawn_and_runs_them() -> None:
     """As an agent with that toolbelt does, with what earlier calls gave."""
-    made: list[Any] = []
+    posters: list[Any] = []
     use = make(AgentUseMCPTools, server_name="library")
     belt = make(AgentMakeToolbelt)
     request = "Search for books about 'sea', then make a poster of the title of that book."
     plan = make(MCPPlan, request=request, toolbelt_spec=belt.toolbelt_spec)
     run = make(MCPRunPlan, plan=plan.plan, toolbelt_spec=belt.toolbelt_spec)
-    play({}, use, belt, plan, run, tools=[poster(made)])
+    play({}, use, belt, plan, run, tools=[poster(posters)])
     assert [x["tool"] for x in plan.plan.value["calls"]] == ["search_books", "make_poster"]
-    assert made == [{"title": "Moby-Dick"}]
+    assert posters == [{"title": "Moby-Dick"}]
     assert (run.status.value, run.text.value) == ("finished", "*** Moby-Dick ***")
 
 
@@ -112,19 +112,19 @@ POSTER = {"calls": [{"tool": "canvas/make_poster", "args": {"title": "Emma"}}]}
 
 
 def test_a_plan_calls_what_is_drawn_in_its_workflow_or_its_toolbelt() -> None:
-    made: list[Any] = []
+    posters: list[Any] = []
     run = make(MCPRunPlan, plan=POSTER)
-    play({}, run, tools=[poster(made)])
-    assert (run.status.value, made) == ("finished", [{"title": "Emma"}])
+    play({}, run, tools=[poster(posters)])
+    assert (run.status.value, posters) == ("finished", [{"title": "Emma"}])
     belt = make(AgentMakeToolbelt)
     other = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
-    for tools in ([poster(made, for_toolbelt="other")], []):
+    for tools in ([poster(posters, for_toolbelt="other")], []):
         with pytest.raises(UnknownTool, match="No tool 'make_poster' is drawn"):
             play({}, belt, other, tools=tools)
-    asked = make(AgentMakeToolbelt, approval="make_poster: ask")
-    waits = make(MCPRunPlan, plan=POSTER, toolbelt_spec=asked.toolbelt_spec)
-    play({}, asked, waits, tools=[poster(made)])
-    assert (waits.status.value, len(made)) == ("waiting", 1)
+    strict_belt = make(AgentMakeToolbelt, approval="make_poster: ask")
+    waits = make(MCPRunPlan, plan=POSTER, toolbelt_spec=strict_belt.toolbelt_spec)
+    play({}, strict_belt, waits, tools=[poster(posters)])
+    assert (waits.status.value, len(posters)) == ("waiting", 1)
 
 
 def test_a_plan_stops_at_what_is_missing_and_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
@@ -141,18 +141,18 @@ def test_a_plan_stops_at_what_is_missing_and_goes_on_when_it_is_run_again(tmp_pa
     assert "Moby-Dick" in run.text.value
     assert not Path(state).exists(), "the next one begins anew"
     run = make(MCPRunPlan, plan=LEND)
-    run.on_missing, taken = branch()
+    run.on_missing, visits = branch()
     after, later = branch()
     play({}, run, after)
-    assert (taken, later, len(run.results.value)) == (["here"], [], 1)
+    assert (visits, later, len(run.results.value)) == (["here"], [], 1)
 
 
 def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:
     run = make(MCPRunPlan, plan=SHRED, run_state=str(tmp_path / "x.json"), agent_name="clerk")
-    run.on_waiting, taken = branch()
+    run.on_waiting, visits = branch()
     after, later = branch()
     play({}, run, after)
-    assert (run.status.value, taken, later) == ("waiting", ["here"], [])
+    assert (run.status.value, visits, later) == ("waiting", ["here"], [])
     assert "xai-mcp-agent plan approve" in run.problem.value
     assert journal() == []
     belt = {"standard_tools": {}, "mcp_servers": [], "approval": {"shredder/*": "allow"}}
@@ -169,9 +169,9 @@ def test_an_error_leads_to_its_branch_or_ends_the_workflow() -> None:
         play({}, make(MCPRunPlan, plan=unknown))
     for plan in (bad, unknown, {"calls": 5}):
         run = make(MCPRunPlan, plan=plan)
-        run.on_error, taken = branch()
+        run.on_error, visits = branch()
         play({}, run)
-        assert (run.status.value, taken) == ("failed", ["here"])
+        assert (run.status.value, visits) == ("failed", ["here"])
         assert run.problem.value
 
 

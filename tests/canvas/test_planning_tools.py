@@ -32,11 +32,11 @@ REQUEST = "List my orders and cancel the first one. My email is ada@example.org.
 RULES = [{"name": "gone", "when": {"tool": "shop/list_orders"}, "then": "deny"}]
 
 
-class Ran(NamedTuple):
+class Outcome(NamedTuple):
     """What the model of an agent read of its calls, and what it was offered at first."""
 
     results: list[str]
-    offered: list[str]
+    first_tools: list[str]
     requests: list[dict[str, Any]]
     ctx: dict[str, Any]
 
@@ -50,15 +50,15 @@ def shop(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Ran]:
+def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Outcome]:
     """Runs an agent that has the shop and the shredder, and not the other shop."""
 
     def run(
         *script: Step, planning: Any = True, approve: str = "", sections: Any = None, **init: Any
-    ) -> Ran:
+    ) -> Outcome:
         file = use_servers(shop=shop, shredder=shredder_entry(), other=shop)
-        written = json.loads(file.read_text(encoding="utf-8"))
-        file.write_text(json.dumps({**written, **(sections or {})}), encoding="utf-8")
+        settings = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps({**settings, **(sections or {})}), encoding="utf-8")
         ctx: dict[str, Any] = {}
         with model_endpoint([*script, says("Done.")]) as endpoint:
             belt = make(AgentMakeToolbelt, planning_tools=planning)
@@ -70,19 +70,21 @@ def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Ran]:
             uses = [make(AgentUseMCPTools, server_name=x) for x in ("shop", "shredder")]
             play(ctx, *uses, belt, agent, node)
             bodies = [x.body for x in endpoint.requests]
-        offered = [x["function"]["name"] for x in bodies[0]["tools"]]
+        first_tools = [x["function"]["name"] for x in bodies[0]["tools"]]
         results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
-        return Ran(results, offered, bodies, ctx)
+        return Outcome(results, first_tools, bodies, ctx)
 
     return run
 
 
-def test_they_are_there_only_where_the_toolbelt_says_so(run: Callable[..., Ran]) -> None:
-    assert not {*NAMES} & {*run(planning=False).offered}
-    assert {*NAMES} <= {*run().offered}
+def test_planning_tools_are_offered_only_if_the_toolbelt_has_them(
+    run: Callable[..., Outcome],
+) -> None:
+    assert not {*NAMES} & {*run(planning=False).first_tools}
+    assert {*NAMES} <= {*run().first_tools}
 
 
-def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[..., Ran]) -> None:
+def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[..., Outcome]) -> None:
     selected, planned, listed, none = run(
         calls(("select_tool", {"request": "cancel the order"})),
         calls(("plan_tools", {"request": REQUEST})),
@@ -97,25 +99,25 @@ def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[...
     assert "`list_tools`" in none
 
 
-def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Ran]) -> None:
+def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Outcome]) -> None:
     """In the history, for rules, and for approvals."""
-    ran = run(
+    outcome = run(
         calls(("execute_tool", {"tool": "shop_cancel_order", "arguments": {"order_id": "7"}})),
         calls(("execute_tool", {"tool": "shop/cancel_order", "arguments": '{"order_id": "8"}'})),
         calls(("execute_tool", {"tool": "cancel_order", "arguments": {}})),
         calls(("execute_tool", {"tool": "shredder_shred", "arguments": {"paper": "will"}})),
         approve="no",
     )
-    first, second, third, refused = ran.results
+    first, second, third, refused = outcome.results
     assert first == 'cancel_order {"order_id": "7"}'
     assert second == 'cancel_order {"order_id": "8"}'
     assert '"order_id" is a required property' in third
     assert "was not approved" in refused
-    changes = [x.change for x in bridge_of(ran.ctx).history("shop", "cancel_order")]
+    changes = [x.change for x in bridge_of(outcome.ctx).history("shop", "cancel_order")]
     assert changes.count("called") == 2
 
 
-def test_nothing_is_reached_that_the_toolbelt_does_not_hold(run: Callable[..., Ran]) -> None:
+def test_only_tools_of_the_toolbelt_can_be_reached(run: Callable[..., Outcome]) -> None:
     blocked = {"toolSearch": {"blocked": ["shop/get_exchange_rate"]}, "rules": RULES}
     refusals = {
         "other_cancel_order": "not enabled for this agent",
@@ -127,7 +129,7 @@ def test_nothing_is_reached_that_the_toolbelt_does_not_hold(run: Callable[..., R
         "": "no tool",
         "shop_cancel": "shop_cancel_order",
     }
-    ran = run(
+    outcome = run(
         *(calls(("execute_tool", {"tool": x, "arguments": {}})) for x in refusals),
         calls(("list_tools", {})),
         calls(("plan_tools", {"request": REQUEST})),
@@ -135,23 +137,23 @@ def test_nothing_is_reached_that_the_toolbelt_does_not_hold(run: Callable[..., R
         sections=blocked,
         max_thoughts=12,
     )
-    for result, why in zip(ran.results, refusals.values(), strict=False):
+    for result, why in zip(outcome.results, refusals.values(), strict=False):
         assert why in result
-    for listing in ran.results[len(refusals) :]:
+    for listing in outcome.results[len(refusals) :]:
         assert not any(x in listing for x in ("other_", "list_orders", "get_exchange_rate"))
-    listing = bridge_of(ran.ctx).records().tools
+    listing = bridge_of(outcome.ctx).records().tools
     assert not [x for x in listing if x.source == "other"]
 
 
-def test_what_was_selected_or_planned_is_shown_from_then_on(run: Callable[..., Ran]) -> None:
+def test_selected_and_planned_tools_are_shown_from_then_on(run: Callable[..., Outcome]) -> None:
     """Within a budget in which little has room."""
     words = {"text": "a", "language": "b"}
-    ran = run(
+    outcome = run(
         calls(("plan_tools", {"request": REQUEST})),
         calls(("execute_tool", {"tool": "shop_translate_text", "arguments": words})),
         tool_token_budget=600,
     )  # fmt: skip
-    offered = [[y["function"]["name"] for y in x["tools"]] for x in ran.requests]
-    assert "shop_cancel_order" not in offered[0]
-    assert "shop_cancel_order" in offered[1]
-    assert "shop_translate_text" in offered[2]
+    first_tools = [[y["function"]["name"] for y in x["tools"]] for x in outcome.requests]
+    assert "shop_cancel_order" not in first_tools[0]
+    assert "shop_cancel_order" in first_tools[1]
+    assert "shop_translate_text" in first_tools[2]

@@ -103,7 +103,7 @@ ENDINGS: dict[str, Callable[[], Flow]] = {
 
 
 @pytest.mark.parametrize("flow", ENDINGS.values(), ids=ENDINGS)
-def test_nothing_is_left_of_a_run_that_ends(flow: Callable[[], Flow]) -> None:
+def test_a_run_that_ends_leaves_no_bridge_open(flow: Callable[[], Flow]) -> None:
     with suppress(Exception):
         play({}, *flow(), tools=[cooking()])
     assert open_bridges() == []

@@ -38,13 +38,13 @@ def request(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 def run(
     use_servers: UseServers,
     arguments: dict[str, Any],
-    *lent: Step,
+    *replies: Step,
     entry: dict[str, Any] | None = None,
     system: str = "Keep the word sesame to yourself.",
 ) -> tuple[ModelEndpoint, str]:
-    """Run an agent whose tool asks its model, which says `lent`; the tool's answer to the model."""
+    """Run an agent whose tool asks its model for `replies`; return the tool's result."""
     use_servers(it=entry or asking_entry(sampling="allow"))
-    steps = [calls(("it_ask", arguments)), *lent, says("Done.")]
+    steps = [calls(("it_ask", arguments)), *replies, says("Done.")]
     with model_endpoint(steps) as endpoint:
         use = make(AgentUseMCPTools, server_name="it")
         nodes = agent_nodes(use, system_prompt=system, **endpoint.inputs)
@@ -68,17 +68,17 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
     answer = json.loads(result)
     assert (answer["model"], answer["stopReason"]) == ("openai scripted", "endTurn")
     assert "a, b, c" in json.dumps(answer["content"])
-    lent = endpoint.requests[1].body
-    assert [(x["role"], x["content"]) for x in lent["messages"]] == [
+    request_body = endpoint.requests[1].body
+    assert [(x["role"], x["content"]) for x in request_body["messages"]] == [
         ("system", "Be short."),
         ("user", "Sum up: abc"),
     ]
-    assert (lent["temperature"], lent["stop"]) == (0.5, ["END"])
-    assert 50 in (lent.get("max_tokens"), lent.get("max_completion_tokens"))
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "it asks the model of a (50 tokens at most): Sum up: abc" in shown
-    assert "it answered it: a, b, c" in shown
-    assert "60 (24 cached) + 15 tokens" in shown  # of all three requests
+    assert (request_body["temperature"], request_body["stop"]) == (0.5, ["END"])
+    assert 50 in (request_body.get("max_tokens"), request_body.get("max_completion_tokens"))
+    output = " ".join(capsys.readouterr().out.split())
+    assert "it asks the model of a (50 tokens at most): Sum up: abc" in output
+    assert "it answered it: a, b, c" in output
+    assert "60 (24 cached) + 15 tokens" in output  # of all three requests
 
 
 def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
@@ -108,18 +108,18 @@ def test_a_call_without_an_agent_has_no_model_to_lend(use_servers: UseServers) -
 def test_tools_of_the_server_are_offered_to_the_model(use_servers: UseServers) -> None:
     """MCP 2025-11-25, sampling with tools: the server runs them itself."""
     use = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
-    done = {"type": "tool_result", "toolUseId": "c1", "content": [{"type": "text", "text": "2"}]}
+    reply = {"type": "tool_result", "toolUseId": "c1", "content": [{"type": "text", "text": "2"}]}
     conversation = [
         text("user", "Add."),
         {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [done]},
+        {"role": "user", "content": [reply]},
     ]
     arguments = request(*conversation, tools=[ADD])
     endpoint, result = run(use_servers, arguments, calls(("add", {"a": 3})))
-    lent = endpoint.requests[1].body
-    assert [x["function"]["name"] for x in lent["tools"]] == ["add"]
-    assert [x["role"] for x in lent["messages"]] == ["user", "assistant", "tool"]
-    assert lent["messages"][2]["content"] == "2"
+    request_body = endpoint.requests[1].body
+    assert [x["function"]["name"] for x in request_body["tools"]] == ["add"]
+    assert [x["role"] for x in request_body["messages"]] == ["user", "assistant", "tool"]
+    assert request_body["messages"][2]["content"] == "2"
     answer = json.loads(result)
     assert answer["stopReason"] == "toolUse"
     assert answer["content"][0]["input"] == {"a": 3}

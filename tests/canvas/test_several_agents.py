@@ -54,7 +54,7 @@ def agent_as_tool(of: str, tool: str, agent_name: str) -> Flow:
     return [start, inner, make(AgentToolOutput, results=[inner.last_response])]
 
 
-def tools_offered(body: Body) -> list[str]:
+def tool_names(body: Body) -> list[str]:
     return [x["function"]["name"] for x in body.get("tools", [])]
 
 
@@ -68,7 +68,7 @@ def test_agents_in_agents_keep_their_conversations_apart() -> None:
         last = body["messages"][-1]
         if last["role"] == "tool" or not body.get("tools"):
             return says(f"({last['content']})")
-        return calls((tools_offered(body)[0], {"input": f"{last['content']}!"}))
+        return calls((tool_names(body)[0], {"input": f"{last['content']}!"}))
 
     with ExitStack() as stack:
         models = [stack.enter_context(model_endpoint(ask_further)).inputs for _ in range(3)]

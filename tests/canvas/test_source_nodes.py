@@ -68,7 +68,7 @@ def folder(
     return home
 
 
-def used(tool: str, arguments: dict[str, Any], *nodes: Component, ctx: Any = None) -> str:
+def use_tool(tool: str, arguments: dict[str, Any], *nodes: Component, ctx: Any = None) -> str:
     """What a tool gives an agent with these nodes, without a model."""
     node = make(AgentRunTool, agent_name="a", tool_name=tool, tool_args=arguments)
     play({} if ctx is None else ctx, *agent_nodes(*nodes), node)
@@ -94,7 +94,7 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
         ("handy_current_time", {}, "is not among"),
         ("known_job", {"value": 1}, '[1, "settings"]'),
     ):
-        assert result in used(tool, arguments, *nodes, ctx=ctx), tool
+        assert result in use_tool(tool, arguments, *nodes, ctx=ctx), tool
     names = ["mine", "broken", "bakery", "painter", "handy", "known"]
     assert ctx["sources_default"] == ctx["agent_a"]["enabled_sources"] == names
     assert ctx["agent_a"]["enabled_mcp_servers"] == []
@@ -132,13 +132,13 @@ def test_an_openapi_document_may_be_on_the_node(
         AgentUseOpenAPI, spec=f"{service}/openapi.json", service_name="shop",
         api_key="${BAKERS_KEY}", except_tools="cancel_*, list_orders",
     )  # fmt: skip
-    assert '"total": 8.4' in used("shop_place_order", ORDER, shop)
-    assert "is not among" in used("shop_list_orders", {}, shop)
+    assert '"total": 8.4' in use_tool("shop_place_order", ORDER, shop)
+    assert "is not among" in use_tool("shop_list_orders", {}, shop)
     paths = {"/products": {"get": {"operationId": "products", "responses": {}}}}
     document = {"openapi": "3.0.3", "info": {}, "paths": paths}
     (tmp_path / "small shop.json").write_text(json.dumps(document), encoding="utf-8")
     small = make(AgentUseOpenAPI, spec="small shop.json", base_url=service, api_key=KEY)
-    refused = used("small_shop_products", {}, small)
+    refused = use_tool("small_shop_products", {}, small)
     assert "HTTP 401" in refused, "the document names no scheme, so no key is sent as one"
 
 
@@ -156,7 +156,7 @@ def test_an_agent_has_only_the_built_in_tools_that_were_named_for_it(folder: Pat
         ("builtin_4_write_file", {"path": "b.txt", "text": "x"}, "no tool 'builtin_4_write_file'"),
         ("builtin_2_current_time", {}, "not enabled for this agent"),
     ):
-        assert result in used(tool, arguments, clock, again, files), tool
+        assert result in use_tool(tool, arguments, clock, again, files), tool
     assert not (notes / "b.txt").exists()
 
 
@@ -172,5 +172,5 @@ def test_workflows_in_files_of_one_name_are_tools_of_their_own(
         make(AgentUseWorkflow, workflow="job.xircuits", arguments=arguments, timeout_seconds=60),
         make(AgentUseWorkflow, workflow=str(folder / "other" / "job.xircuits")),
     ]
-    assert used("job", {"value": 1}, *nodes) == '[1, "from outside"]'
-    assert used("job_2_job", {"value": 1}, *nodes) == "other"
+    assert use_tool("job", {"value": 1}, *nodes) == '[1, "from outside"]'
+    assert use_tool("job_2_job", {"value": 1}, *nodes) == "other"

@@ -57,7 +57,7 @@ def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> A
 # Drawn tools
 
 
-def test_a_drawn_tool_works_on_what_it_is_given() -> None:
+def test_a_drawn_tool_works_on_its_input() -> None:
     parameters = {"name": "string"}
     greet = drawn("greet", call(lambda x: f"Hello {x['name']}!"), parameters=parameters)
     split = drawn("split", call(str.upper), call(lambda _: 2))
@@ -67,10 +67,10 @@ def test_a_drawn_tool_works_on_what_it_is_given() -> None:
         (drawn("idle", results=[]), "anything", "The tool ran and returned nothing."),
     ):
         assert use(tool, arguments).tool_output.value == result
-    ran = list[Any]()
-    wrong = use(drawn("greet", call(ran.append), parameters=parameters), {"nam": "Ada"})
+    inputs = list[Any]()
+    wrong = use(drawn("greet", call(inputs.append), parameters=parameters), {"nam": "Ada"})
     assert "name" in wrong.tool_output.value
-    assert ran == []
+    assert inputs == []
 
 
 def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parameters() -> None:
@@ -118,7 +118,7 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
         play({}, make(AgentMakeToolbelt), tools=[drawn("twice"), drawn("twice")])
 
 
-def test_that_tools_are_locked_stands_in_the_spec_and_stays_with_the_agent() -> None:
+def test_locked_tools_are_in_the_spec_and_stay_locked_for_the_agent() -> None:
     """Beside the keys of spec 1, and only where somebody wants it."""
     ctx: dict[str, Any] = {}
     belt, plain = (make(AgentMakeToolbelt, lock_tools=x) for x in (True, False))
@@ -143,7 +143,7 @@ def test_servers_are_in_the_spec_once_and_in_the_order_of_their_nodes() -> None:
     assert ctx["mcp_servers_default"] == ["library", "off", "half"]
 
 
-def test_a_toolbelt_says_which_calls_are_asked_for() -> None:
+def test_a_toolbelt_says_which_calls_need_approval() -> None:
     spec = make_toolbelt({}, "papers", False, False, "shred*: deny, shredder: ask")
     assert spec["approval"] == {"shred*": "deny", "shredder": "ask"}
     assert tools_in(spec, "toolbelt_spec", "AgentInit")["tool_approval"] == spec["approval"]
@@ -171,7 +171,7 @@ def test_an_agent_takes_the_only_toolbelt_where_none_is_made(
     assert "the toolbelt 'default': it is the only one" in " ".join(capsys.readouterr().out.split())
 
 
-def test_no_toolbelt_is_taken_where_one_is_made_or_there_are_two() -> None:
+def test_no_toolbelt_is_used_by_itself_if_one_is_made_or_there_are_two() -> None:
     def agent_of(*nodes: Any) -> dict[str, Any]:
         ctx: dict[str, Any] = {}
         play(ctx, *nodes)
@@ -180,8 +180,8 @@ def test_no_toolbelt_is_taken_where_one_is_made_or_there_are_two() -> None:
     def use(toolbelt: str) -> AgentUseMCPTools:
         return make(AgentUseMCPTools, server_name="library", toolbelt_name=toolbelt)
 
-    made_before = agent_of(use(""), make(AgentMakeToolbelt), make(AgentInit))
-    made_after = agent_of(use(""), make(AgentInit), make(AgentMakeToolbelt))
+    before = agent_of(use(""), make(AgentMakeToolbelt), make(AgentInit))
+    after = agent_of(use(""), make(AgentInit), make(AgentMakeToolbelt))
     two = agent_of(use("a"), use("b"), make(AgentInit))
-    assert [x["enabled_mcp_servers"] for x in (made_before, made_after, two)] == [[], [], []]
+    assert [x["enabled_mcp_servers"] for x in (before, after, two)] == [[], [], []]
     assert agent_of(use("a"), make(AgentInit))["toolbelt_name"] == "a"

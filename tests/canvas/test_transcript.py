@@ -51,7 +51,7 @@ def only(lines: list[JsonObject], event: str) -> JsonObject:
     return line
 
 
-def noted(file: Path, **values: Any) -> JsonObject:
+def note(file: Path, **values: Any) -> JsonObject:
     """What is written of these values, with a password known."""
     Recorder(str(file), {"run": "r"}, [Secrets([PASSWORD])]).note("Noted", **values)
     return read_transcript(file)[-1]
@@ -60,15 +60,15 @@ def noted(file: Path, **values: Any) -> JsonObject:
 # What is written
 
 
-def test_a_run_of_an_agent_is_distinguished_from_its_begin_to_its_answer(file: Path) -> None:
+def test_a_run_of_an_agent_is_recorded_from_its_start_to_its_answer(file: Path) -> None:
     ctx: dict[str, Any] = {}
     shouting(ctx)
     run_agent(ctx, "helper", 'Shout "ahoy".', outcome=CanvasRun())
     lines = read_transcript(file)
-    begun, used = only(lines, "RunStarted"), only(lines, "ToolFinished")
-    assert begun["asked"] == 'Shout "ahoy".'
-    assert {"shout", "it_echo"} <= set(begun["tool_names"])
-    assert (used["tool"], used["source"], used["text"]) == ("shout", "canvas", "AHOY")
+    start, call = only(lines, "RunStarted"), only(lines, "ToolFinished")
+    assert start["asked"] == 'Shout "ahoy".'
+    assert {"shout", "it_echo"} <= set(start["tool_names"])
+    assert (call["tool"], call["source"], call["text"]) == ("shout", "canvas", "AHOY")
     assert "AHOY" in only(lines, "RunFinished")["answer"]
     assert {x["agent"] for x in lines} == {"helper"}
     assert lines[0]["event"] == "RunStarted"
@@ -76,7 +76,7 @@ def test_a_run_of_an_agent_is_distinguished_from_its_begin_to_its_answer(file: P
     assert [x["time"] for x in lines] == sorted(x["time"] for x in lines)
 
 
-def test_a_node_without_a_model_is_reported_with_what_it_asked_and_got(file: Path) -> None:
+def test_a_node_without_a_model_is_recorded_with_its_call_and_its_result(file: Path) -> None:
     """Lines of one workflow share a run, and those of another do not."""
     for _ in range(2):
         ctx: dict[str, Any] = {}
@@ -86,11 +86,11 @@ def test_a_node_without_a_model_is_reported_with_what_it_asked_and_got(file: Pat
     lines = read_transcript(file)
     runs = [x["run"] for x in lines]
     assert [runs.count(x) for x in dict.fromkeys(runs)] == [4, 4]
-    begun, ended, _, failed = lines[:4]
-    asked = {"node": "MCPCallTool", "server": "it", "tool": "echo", "arguments": {"text": "hi"}}
-    assert begun.items() >= {**asked, "event": "NodeStarted"}.items()
-    assert ended.items() >= {**asked, "event": "NodeFinished", "is_error": False}.items()
-    assert "hi" in ended["text"]
+    start, end, _, failed = lines[:4]
+    request = {"node": "MCPCallTool", "server": "it", "tool": "echo", "arguments": {"text": "hi"}}
+    assert start.items() >= {**request, "event": "NodeStarted"}.items()
+    assert end.items() >= {**request, "event": "NodeFinished", "is_error": False}.items()
+    assert "hi" in end["text"]
     assert failed["event"] == "NodeFailed"
     assert "echo" in failed["error"]
 
@@ -127,7 +127,7 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
     secrets = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
     run_agent(ctx, "helper", f'Shout "{secrets}".', outcome=CanvasRun())
     servers.call_tool(ctx, "it", "echo", {"text": secrets})
-    noted(file, arguments={"token": "short"})
+    note(file, arguments={"token": "short"})
     text = file.read_text(encoding="utf-8")
     assert "*** *** ***" in text
     for secret in (*secrets.split(), '"short"'):
@@ -136,14 +136,14 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
 
 def test_a_long_value_is_masked_and_then_cut(file: Path) -> None:
     for text in ("." * 3_990 + PASSWORD + "." * 100, (PASSWORD + " ") * 60_000):
-        assert PASSWORD[:6] not in noted(file, text=text)["text"]
-    line = noted(file, text="x" * 10_000)
+        assert PASSWORD[:6] not in note(file, text=text)["text"]
+    line = note(file, text="x" * 10_000)
     assert line["text"].endswith("... (10000 characters)")
     assert len(line["text"]) < 4_100
     nested: list[Any] = []
     for _ in range(100):
         nested = [nested]
-    line = noted(file, bytes=b"x", half="\udc80", deep=nested)
+    line = note(file, bytes=b"x", half="\udc80", deep=nested)
     assert (line["bytes"], line["half"]) == ("<bytes>", "\udc80")
 
 

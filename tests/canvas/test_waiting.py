@@ -33,20 +33,20 @@ SECRET = "a-very-secret-token-1234"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder; its only server destroys, and writes down what it did."""
-    made = init_folder(tmp_path / "lab").folder
-    entry = shredder_entry(made / "journal")
+    home = init_folder(tmp_path / "lab").folder
+    entry = shredder_entry(home / "journal")
     settings = {"mcpServers": {"shredder": {**entry, "env": {"ACME_TOKEN": SECRET}}}}
-    (made / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("HOME", str(made))  # as the scripts have it
-    return made
+    (home / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("HOME", str(home))  # as the scripts have it
+    return home
 
 
 @pytest.fixture
 def endpoint() -> Iterator[ModelEndpoint]:
     """A model that files one paper, shreds two others, and says so."""
-    with model_endpoint([TIDYING, says("All is tidy.")]) as made:
-        yield made
+    with model_endpoint([TIDYING, says("All is tidy.")]) as model:
+        yield model
 
 
 TIDYING = calls(
@@ -62,11 +62,11 @@ def tidying(endpoint: ModelEndpoint, **inputs: Any) -> Workflow:
     return agent_workflow("tidying", endpoint.base_url, "shredder", **inputs)
 
 
-def compiled(folder: Path, flow: Workflow) -> Path:
+def compile_flow(folder: Path, flow: Workflow) -> Path:
     return compile_workflow(flow.write(folder))
 
 
-def played(script: Path) -> str:
+def run_to_end(script: Path) -> str:
     """What the script prints, in one line."""
     done = run_script(script, OPENAI_API_KEY="sk-dummy")
     assert done.status == 0, done.errors
@@ -95,10 +95,10 @@ def approve(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., F
 
     def approve(*words: str) -> Finished:
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_:
             run_command(["plan", "approve", "tidying.run.json", *words])
         output, errors = capsys.readouterr()
-        return Finished(int(ended.value.code or 0), output, errors)
+        return Finished(int(exit_.value.code or 0), output, errors)
 
     return approve
 
@@ -111,33 +111,33 @@ def journal(folder: Path) -> list[str]:
 def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    shown = played(script)
-    assert "agent: waits for approval, 1 turn" in shown
-    assert "Answer with `xai-mcp-agent plan approve tidying.run.json`" in shown
-    assert "Executing: Print" not in shown
+    script, file = compile_flow(folder, tidying(endpoint)), folder / "tidying.run.json"
+    output = run_to_end(script)
+    assert "agent: waits for approval, 1 turn" in output
+    assert "Answer with `xai-mcp-agent plan approve tidying.run.json`" in output
+    assert "Executing: Print" not in output
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.stat().st_mode & 0o077 == 0
-    shows = approve()
-    assert "agent wants to call shred of shredder" in shows.output
-    assert "it may destroy something" in shows.output
-    done = approve("--yes", "1", "--no", "2")
-    assert done.status == 0, done.errors
-    assert "Run the workflow again" in done.output
-    shown = played(script)
-    assert "All is tidy." in shown
-    assert "Executing: Print" in shown
+    listing = approve()
+    assert "agent wants to call shred of shredder" in listing.output
+    assert "it may destroy something" in listing.output
+    result = approve("--yes", "1", "--no", "2")
+    assert result.status == 0, result.errors
+    assert "Run the workflow again" in result.output
+    output = run_to_end(script)
+    assert "All is tidy." in output
+    assert "Executing: Print" in output
     assert journal(folder) == [f"filed the deed {SECRET}", f"shredded the will {SECRET}"]
     assert not file.exists()
-    sent = endpoint.requests[1].body["messages"]
-    results = [x["content"] for x in sent if x["role"] == "tool"]
+    messages = endpoint.requests[1].body["messages"]
+    results = [x["content"] for x in messages if x["role"] == "tool"]
     assert results[0].startswith("filed the deed")
     assert results[1] == "shredded the will ***"
     assert "was not approved (the person said no)" in results[2]
     assert len(endpoint.requests) == 2
 
 
-def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
+def test_a_run_file_belongs_to_one_conversation_and_only_its_own_answers_count(
     folder: Path, endpoint: ModelEndpoint, tidy: Callable[..., str]
 ) -> None:
     """Secrets stand in it only where a call needs them."""
@@ -185,31 +185,31 @@ def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
     assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
 
 
-def test_a_run_waits_though_somebody_sits_there_and_a_changed_tool_is_asked_for_again(
+def test_a_run_waits_even_if_a_person_is_present_and_a_changed_tool_needs_a_new_approval(
     folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
-    script = compiled(folder, tidying(endpoint, wait_for_approval=True))
+    script = compile_flow(folder, tidying(endpoint, wait_for_approval=True))
     with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
         screen.expect("agent: waits for approval")
         assert screen.end() == 0
     approve("--yes", "1", "--no", "2")
     (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
-    shown = played(script)
-    assert "agent: waits for approval" in shown
+    output = run_to_end(script)
+    assert "agent: waits for approval" in output
     assert journal(folder) == [f"filed the deed {SECRET}"]
-    shows = approve()
-    assert "Keeps a paper." in shows.output
-    assert shows.output.count("waits for an answer") == 1
+    listing = approve()
+    assert "Keeps a paper." in listing.output
+    assert listing.output.count("waits for an answer") == 1
 
 
 def test_a_call_is_not_made_again_after_its_process_was_killed(
     folder: Path, approve: Callable[..., Finished]
 ) -> None:
     """What was carried out is not known; the model is told so, and the answer is used up."""
-    asked = calls(("shredder_shred", {"paper": "a library"}))
-    with model_endpoint([asked, asked]) as endpoint:
-        script = compiled(folder, tidying(endpoint))
-        played(script)
+    shred = calls(("shredder_shred", {"paper": "a library"}))
+    with model_endpoint([shred, shred]) as endpoint:
+        script = compile_flow(folder, tidying(endpoint))
+        run_to_end(script)
         approve("--all")
         child = subprocess.Popen(
             [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
@@ -223,13 +223,13 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
         finally:
             child.kill()
             child.wait()
-        assert "agent: waits for approval" in played(script)
+        assert "agent: waits for approval" in run_to_end(script)
         assert journal(folder) == ["shredded a library"]
         results = [x for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"]
         assert "It may have been carried out" in results[0]["content"]
 
 
-def test_rules_know_what_was_before_a_run_waited(
+def test_rules_count_the_calls_before_a_run_waited(
     folder: Path, tidy: Callable[..., str], approve: Callable[..., Finished]
 ) -> None:
     """What was used of a limit is used, and a word that was derived of a call stays."""
@@ -246,8 +246,8 @@ def test_rules_know_what_was_before_a_run_waited(
         assert "agent: waits for approval" in tidy(endpoint)
         approve("--no", "1")
         assert "So it is." in tidy(endpoint)
-        sent = endpoint.requests[-1].body["messages"]
-    results = [x["content"] for x in sent if x["role"] == "tool"]
+        messages = endpoint.requests[-1].body["messages"]
+    results = [x["content"] for x in messages if x["role"] == "tool"]
     assert "the rule 'one' allows 1 a run, which are used up" in results[2]
     assert "the rule 'none' does not allow it" in results[3]
     assert journal(folder) == ["filed it"]
@@ -263,10 +263,10 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     file = folder / "tidying.run.json"
     assert tidy(endpoint).endswith("Executing: Print waiting")
     approve("--all")
-    answered = file.read_bytes()
+    file_content = file.read_bytes()
     assert "All is tidy." in tidy(endpoint)
-    done = journal(folder)
-    file.write_bytes(answered)
+    entries = journal(folder)
+    file.write_bytes(file_content)
     again = approve()
     assert again.status != 0
     refusal = "(?s)this state of the run was already used.*Delete the file, and the run starts"
@@ -274,5 +274,5 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     for read in (lambda: tidy(endpoint), lambda: WaitingRun.read(file)):
         with pytest.raises(RunFileError, match=refusal):
             read()
-    assert journal(folder) == done
+    assert journal(folder) == entries
     assert len(endpoint.requests) == 2

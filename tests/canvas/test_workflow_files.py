@@ -120,14 +120,14 @@ def test_a_file_is_written_as_the_compiler_wants_it(tmp_path: Path) -> None:
 
 
 def test_ports_are_read_as_the_palette_reads_them(tmp_path: Path) -> None:
-    shown = our_palette(init_folder(tmp_path).folder)
+    palette = our_palette(init_folder(tmp_path).folder)
     canvas_names = {"str": "string", "bool": "boolean"}
     for name, cls in our_components().items():
         listed = [
             (x["name"], canvas_names.get(kind := x.get("type", ""), kind))
-            for x in shown[name]["variables"]
+            for x in palette[name]["variables"]
         ]
         assert [(x.name, x.type) for x in cls.ports] == listed
-        assert cls.path == shown[name]["file_path"]
-        assert (cls.type, cls.color) == (shown[name]["type"], shown[name]["color"])
+        assert cls.path == palette[name]["file_path"]
+        assert (cls.type, cls.color) == (palette[name]["type"], palette[name]["color"])
     assert all_components()["Print"].path == "xai_components/xai_utils/utils.py"

@@ -39,14 +39,14 @@ def test_an_agent_uses_a_workflow_that_stands_beside_its_own(working_folder: Pat
     with model_endpoint(script) as endpoint:
         flow = with_agent(Workflow("twice"), endpoint.base_url, workflow="say_twice.xircuits")
         environment = {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": endpoint.base_url}
-        done = run_script(compile_workflow(flow.write(working_folder)), **environment)
-    assert (done.status, done.errors) == (0, "")
+        result = run_script(compile_workflow(flow.write(working_folder)), **environment)
+    assert (result.status, result.errors) == (0, "")
     first, second = (x.body for x in endpoint.requests)
-    (offered,) = (x["function"] for x in first["tools"] if x["function"]["name"] == "say_twice")
-    assert offered["description"] == "Says two texts."
-    assert offered["parameters"]["properties"]["second"]["description"] == "the later one"
+    (function,) = (x["function"] for x in first["tools"] if x["function"]["name"] == "say_twice")
+    assert function["description"] == "Says two texts."
+    assert function["parameters"]["properties"]["second"]["description"] == "the later one"
     assert second["messages"][-1]["content"] == odd["first"] + odd["second"]
-    assert "Executing: Print\nSaid." in done.output
+    assert "Executing: Print\nSaid." in result.output
     assert not (working_folder / "say_twice.py").exists()
 
 

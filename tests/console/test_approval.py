@@ -36,12 +36,12 @@ def test_too_many_wrong_words_and_no_time_are_no_approval() -> None:
 
 
 def test_on_the_page_only_a_button_of_ours_approves_and_only_once() -> None:
-    for sent, scope in (("accept", "no"), ("", "no"), ("run", "run")):
+    for action, scope in (("accept", "no"), ("", "no"), ("run", "run")):
         with serving(ApprovalPage(REQUEST)) as page:
             with urlopen(page.url, timeout=10) as first:
-                shown = first.read().decode()
-            assert "&lt;script&gt;Deletes" in shown
-            for word in (sent, "always"):
+                text = first.read().decode()
+            assert "&lt;script&gt;Deletes" in text
+            for word in (action, "always"):
                 urlopen(page.url, urlencode({"action": word}).encode(), timeout=10).close()
             assert page.answer.result(10).scope == scope
 

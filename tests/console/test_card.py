@@ -29,10 +29,10 @@ from xai_mcp_agent.console.waiting import Waiting
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'\u202e\x1b[31m"
 _RED = "rgb(211,47,47)"
-DONE = RunFinished("3", "answered", 1, 0, 1.0, Usage())
-STARTED = RunStarted("helper", "offline rules", "native", ("add",), asked="What is 1 + 2?")
+END = RunFinished("3", "answered", 1, 0, 1.0, Usage())
+START = RunStarted("helper", "offline rules", "native", ("add",), asked="What is 1 + 2?")
 RUN = (
-    STARTED,
+    START,
     ThoughtFinished(1, "I will add.", 1, Usage()),
     ToolStarted("c1", "add", {"a": 1, "b": 2}),
     ToolFinished("c1", "add", {"a": 1, "b": 2}, ToolResult.of_text("three"), 0.5, ""),
@@ -42,13 +42,13 @@ RUN = (
 )
 
 
-def finished(text: str, *, is_error: bool = False, **arguments: Any) -> ToolFinished:
+def call_end(text: str, *, is_error: bool = False, **arguments: Any) -> ToolFinished:
     """A call of `add` with this result."""
     result = ToolResult.of_text(text, is_error=is_error)
     return ToolFinished("c1", "add", arguments, result, 0.5, "")
 
 
-class Drawn:
+class Harness:
     """A card that is drawn here, and its clock."""
 
     def __init__(
@@ -75,47 +75,47 @@ class Drawn:
 
 
 def test_it_holds_the_question_the_calls_and_the_answer_once() -> None:
-    drawn = Drawn()
-    page = drawn.show(*RUN[:3])
+    harness = Harness()
+    page = harness.show(*RUN[:3])
     assert "<details" not in page
     assert "add(a=1, b=2)" in page, "as soon as it begins"
-    page = drawn.show(*RUN[3:])
+    page = harness.show(*RUN[3:])
     end = "2 turns, 1 tool call, 1.2 s, 10 + 5 tokens"
     for part in ("What is 1 + 2?", "I will add.", "add(a=1, b=2)", "three", end):
         assert part in page
     assert page.count("<details") == 1
     assert page.count("It is <strong>3</strong>.") == 1
-    assert drawn.ends == 1
-    lines = drawn.text.splitlines()
+    assert harness.ends == 1
+    lines = harness.text.splitlines()
     assert (lines[0], lines[1]) == ("== helper: offline rules, 1 tool", "It is **3**.")
 
 
 def test_calls_with_the_same_id_are_all_there_and_keep_the_name_of_their_fold() -> None:
     """Some models number the calls of each turn anew; by its name the lab keeps a fold open."""
     done, names = ToolResult.of_text("done"), re.compile(r'<details class="(xai-fold-\d+)"')
-    drawn = Drawn()
+    harness = Harness()
     for number in (1, 2):
-        drawn.show(STARTED, ToolStarted("a", "slow", {}), ToolStarted("b", "quick", {}))
-        one = drawn.show(ToolFinished("b", "quick", {}, done, 0.5, ""))
-        two = drawn.show(ToolFinished("a", "slow", {}, done, 0.5, ""))
+        harness.show(START, ToolStarted("a", "slow", {}), ToolStarted("b", "quick", {}))
+        one = harness.show(ToolFinished("b", "quick", {}, done, 0.5, ""))
+        two = harness.show(ToolFinished("a", "slow", {}, done, 0.5, ""))
         assert len(names.findall(one)) == 2 * number - 1
         assert len(set(names.findall(two))) == 2 * number
         assert set(names.findall(one)) < set(names.findall(two))
 
 
-def test_nothing_of_strangers_acts_in_it() -> None:
+def test_untrusted_text_does_nothing_in_the_card() -> None:
     """Whoever says it: the model, a server, a person who pasted it."""
-    drawn = Drawn()
-    page = drawn.show(
+    harness = Harness()
+    page = harness.show(
         RunStarted("helper", HOSTILE, "native", (), (HOSTILE,), HOSTILE),
         ThoughtFinished(1, HOSTILE, 1, Usage()),
         ToolStarted("c1", HOSTILE, {HOSTILE: HOSTILE}),
         ToolFinished("c1", HOSTILE, {}, ToolResult.of_text(HOSTILE), 0.5, ""),
-        finished(HOSTILE, is_error=True),
+        call_end(HOSTILE, is_error=True),
         ModelAskedAgain(2, HOSTILE, 1.0),
         RunFinished(HOSTILE, "answered", 2, 1, 1.25, Usage()),
     )
-    failed = Drawn().show(STARTED, RunFailed(HOSTILE))
+    failed = Harness().show(START, RunFailed(HOSTILE))
     for one in (page, failed):
         tags = {x for x, _ in re.findall(r"<([a-z]\w*)([^>]*)>", one)}
         assert not tags & {"script", "img", "a"}
@@ -125,29 +125,29 @@ def test_nothing_of_strangers_acts_in_it() -> None:
 
 def test_secrets_are_hidden_in_all_of_it() -> None:
     secret = "sk-hidden-1234"
-    drawn = Drawn(lambda text: text.replace(secret, "***"))
+    harness = Harness(lambda text: text.replace(secret, "***"))
     text = f"it is {secret} here"
-    spelled = "".join(f"\\u{ord(x):04x}" for x in secret)  # as JSON may, until it is laid out
-    drawn.show(
+    escaped = "".join(f"\\u{ord(x):04x}" for x in secret)  # as JSON may, until it is laid out
+    harness.show(
         RunStarted("helper", "m", "native", (), (text,), text),
         TextArrived(f"so {secret[:6]}"),
         TextArrived(f"{secret[6:]} is it"),
         ThoughtFinished(1, text, 1, Usage()),
         ToolStarted("c1", "add", {"a": [{"b": text}]}),
-        finished(text, is_error=True),
-        finished(f'{{"key": "{spelled}"}}'),
+        call_end(text, is_error=True),
+        call_end(f'{{"key": "{escaped}"}}'),
         RunFailed(text),
     )
-    assert "key&#34;: &#34;***" in drawn.pages[-1]
-    assert all(secret[:6] not in page for page in drawn.pages)
-    assert secret not in drawn.text
+    assert "key&#34;: &#34;***" in harness.pages[-1]
+    assert all(secret[:6] not in page for page in harness.pages)
+    assert secret not in harness.text
 
 
 def test_long_results_are_cut_and_hundreds_of_them_stay_within_bounds() -> None:
-    page = Drawn().show(STARTED, finished("x" * 1_000_000))
+    page = Harness().show(START, call_end("x" * 1_000_000))
     assert "... 980,000 more characters" in page
     assert len(page) < 50_000
-    page = Drawn().show(STARTED, *(finished("line\n" * 10_000, a=x) for x in range(200)), RUN[-1])
+    page = Harness().show(START, *(call_end("line\n" * 10_000, a=x) for x in range(200)), RUN[-1])
     assert len(page) < 1_000_000
     assert page.count("<details") == 200
     assert "add(a=199)" in page
@@ -156,53 +156,53 @@ def test_long_results_are_cut_and_hundreds_of_them_stay_within_bounds() -> None:
 def test_a_long_answer_ends_with_a_paragraph_and_says_where_the_rest_is() -> None:
     paragraphs = [f"Paragraph {x} *ends* here." for x in range(6_000)]
     answer = "\n\n".join(paragraphs)
-    page = Drawn().show(STARTED, RunFinished(answer, "answered", 1, 1, 1.25, Usage()))
-    shown = page.count("<p>Paragraph")
-    assert 1_000 < shown < 3_000
-    assert page.count("<em>ends</em> here.</p>") == shown
-    left = len(answer) - len("\n\n".join(paragraphs[:shown]))
-    assert f"... {left:,} more characters. The whole answer is on the node's port" in page
+    page = Harness().show(START, RunFinished(answer, "answered", 1, 1, 1.25, Usage()))
+    count = page.count("<p>Paragraph")
+    assert 1_000 < count < 3_000
+    assert page.count("<em>ends</em> here.</p>") == count
+    rest = len(answer) - len("\n\n".join(paragraphs[:count]))
+    assert f"... {rest:,} more characters. The whole answer is on the node's port" in page
 
 
 def test_it_is_drawn_at_a_bounded_rate_and_says_what_it_waits_for() -> None:
-    drawn = Drawn()
-    drawn.show(STARTED)
+    harness = Harness()
+    harness.show(START)
     for number in range(1_000):
-        drawn.now += 0.001
-        drawn.card.show(TextArrived(f"{number} "))
-    assert 2 <= len(drawn.pages) <= 6
-    drawn.now += 1.0
-    drawn.card.tick(drawn.waiting)
-    assert "998" in drawn.pages[-1]
-    drawn.waiting.begin("model", "the model")
-    drawn.now += 5.0
-    drawn.card.tick(drawn.waiting)
-    assert "waiting for the model: 5 s" in drawn.pages[-1]
-    assert "waiting for" not in drawn.show(*RUN[1:])
+        harness.now += 0.001
+        harness.card.show(TextArrived(f"{number} "))
+    assert 2 <= len(harness.pages) <= 6
+    harness.now += 1.0
+    harness.card.tick(harness.waiting)
+    assert "998" in harness.pages[-1]
+    harness.waiting.begin("model", "the model")
+    harness.now += 5.0
+    harness.card.tick(harness.waiting)
+    assert "waiting for the model: 5 s" in harness.pages[-1]
+    assert "waiting for" not in harness.show(*RUN[1:])
 
 
 @pytest.mark.parametrize(
     ("events", "is_red"),
     [
         ((*RUN,), False),
-        ((STARTED, RunFailed("The service is away.")), True),
-        ((RunStarted("helper", "m", "native", (), ("db: gone",)), DONE), True),
-        ((STARTED, RunFinished("3", "limit", 2, 1, 1.25, Usage())), True),
-        ((STARTED, RunFinished("", "waiting", 2, 1, 1.25, Usage())), False),
+        ((START, RunFailed("The service is away.")), True),
+        ((RunStarted("helper", "m", "native", (), ("db: gone",)), END), True),
+        ((START, RunFinished("3", "limit", 2, 1, 1.25, Usage())), True),
+        ((START, RunFinished("", "waiting", 2, 1, 1.25, Usage())), False),
     ],
     ids=["answer", "error", "no tools", "limit", "waits"],
 )
 def test_a_failed_run_is_red(events: tuple[RunEvent, ...], is_red: bool) -> None:
-    page = Drawn().show(*events)
+    page = Harness().show(*events)
     assert (f"border:1px solid {_RED}" in page) is is_red
 
 
 def test_notes_have_no_marks_and_trouble_is_set_apart() -> None:
-    drawn = Drawn()
-    started = RunStarted("helper", "m", "text", (), ("db: no such program",), "Hi")
-    page = drawn.show(started, ModelAsked(1, ModelRequest(())), ModelAskedAgain(1, "busy", 0.4))
-    drawn.card.note("!!", "this agent has no tools")
-    page = drawn.show(DONE)
+    harness = Harness()
+    start = RunStarted("helper", "m", "text", (), ("db: no such program",), "Hi")
+    page = harness.show(start, ModelAsked(1, ModelRequest(())), ModelAskedAgain(1, "busy", 0.4))
+    harness.card.note("!!", "this agent has no tools")
+    page = harness.show(END)
     assert re.findall(r"xai-trouble.*?>(.*?)</div>", page, re.DOTALL) == [
         "left out: db: no such program",
         "this agent has no tools",
@@ -213,9 +213,9 @@ def test_notes_have_no_marks_and_trouble_is_set_apart() -> None:
 
 
 def test_an_error_ends_it() -> None:
-    drawn = Drawn()
-    page = drawn.show(
-        STARTED, TextArrived("Half an "), ModelAskedAgain(1, "cut off", 0.0), *RUN[1:4],
+    harness = Harness()
+    page = harness.show(
+        START, TextArrived("Half an "), ModelAskedAgain(1, "cut off", 0.0), *RUN[1:4],
         RunFailed("The service is away."),
     )  # fmt: skip
     assert "Stopped by an error" in page
@@ -223,6 +223,6 @@ def test_an_error_ends_it() -> None:
     assert "three" in page
     assert "Half an" not in page
     assert "cut off: asked again" in page
-    assert "helper stopped: The service is away." in drawn.text
-    drawn.card.stop("something else")
-    assert drawn.ends == 1
+    assert "helper stopped: The service is away." in harness.text
+    harness.card.stop("something else")
+    assert harness.ends == 1

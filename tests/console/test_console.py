@@ -30,28 +30,28 @@ REQUEST = ModelRequest(
     (FunctionSpec("add", "Adds two\n numbers.", {"properties": {"a": {"type": "integer"}}}),),
 )
 FIRST = ModelAsked(1, REQUEST)
-DONE = RunFinished("3", "answered", 2, 1, 1.25, Usage(10, 5))
+END = RunFinished("3", "answered", 2, 1, 1.25, Usage(10, 5))
 
 
-def answered(text: str, *, is_error: bool = False) -> ToolFinished:
+def call_end(text: str, *, is_error: bool = False) -> ToolFinished:
     """A tool's answer."""
     return ToolFinished("c1", "add", {}, ToolResult.of_text(text, is_error=is_error), 0.5, "")
 
 
 def test_a_secret_that_json_escapes_is_hidden_in_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     """With `verbose`, too, where the lines show the text as the server sent it."""
-    secret, folded = "sk-hidden-1234", list[str]()
+    secret, folds = "sk-hidden-1234", list[str]()
 
     def show_fold(_title: str, text: str, _indent: int) -> None:
-        folded.append(text)
+        folds.append(text)
 
     monkeypatch.setattr(screen, "show_fold", show_fold)
-    spelled, lines = "".join(f"\\u{ord(x):04x}" for x in secret), "\n" * 20
+    escaped, lines = "".join(f"\\u{ord(x):04x}" for x in secret), "\n" * 20
     with Paper("lab").console(show="verbose") as console:
         console.hide(lambda text: text.replace(secret, "***"))
-        console.show(answered(f'{{"key": "{spelled}"{lines}}}'))
-    assert len(folded) == 1
-    assert '"key": "***"' in folded[0]
+        console.show(call_end(f'{{"key": "{escaped}"{lines}}}'))
+    assert len(folds) == 1
+    assert '"key": "***"' in folds[0]
 
 
 def test_an_event_that_cannot_be_shown_does_not_end_the_run(
@@ -63,9 +63,9 @@ def test_an_event_that_cannot_be_shown_does_not_end_the_run(
     paper = Paper()
     with paper.console() as console:
         console.hide(broken)
-        console.show(answered("3"))
+        console.show(call_end("3"))
         console.hide(lambda text: text)
-        console.show(DONE)
+        console.show(END)
     assert "ToolFinished is not shown (RecursionError). The run goes on." in caplog.text
     assert paper.lines[-1].startswith("== helper: 2 turns")
 
@@ -78,11 +78,11 @@ def test_a_run_reads_from_top_to_bottom() -> None:
         TextArrived("add."),
         ThoughtFinished(1, "I will add.", 1, Usage()),
         ToolStarted("c1", "add", {"a": 1, "b": "two"}),
-        answered("3"),
+        call_end("3"),
         ModelAsked(2, REQUEST),
         TextArrived("It is 3."),
         ThoughtFinished(2, "It is 3.", 0, Usage()),
-        DONE,
+        END,
     ).split("\n") == [
         "== helper: offline rules, 1 tool",
         " 1. I will add.",
@@ -96,20 +96,20 @@ def test_a_run_reads_from_top_to_bottom() -> None:
 
 
 def test_a_result_is_shown_in_a_few_clean_lines() -> None:
-    text = shown(STARTED, answered("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
+    text = shown(STARTED, call_end("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
     assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(text)
     assert "gone" in text
-    text = shown(STARTED, answered("\n".join(f"line {n}" for n in range(20))))
+    text = shown(STARTED, call_end("\n".join(f"line {n}" for n in range(20))))
     assert "line 5" in text
     assert "line 6" not in text
     assert "... 14 more lines" in text
-    assert shown(STARTED, answered('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
-    text = shown(STARTED, answered("it: gone.\n  Next step: look.", is_error=True))
+    assert shown(STARTED, call_end('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
+    text = shown(STARTED, call_end("it: gone.\n  Next step: look.", is_error=True))
     assert text.split("\n")[1:] == [
         "    !! add (0.50 s): it: gone.",
         "         Next step: look.",
     ]
-    lines = shown(STARTED, answered("x" * 1_000_000)).split("\n")
+    lines = shown(STARTED, call_end("x" * 1_000_000)).split("\n")
     assert len(lines) < 12
     assert max(map(len, lines)) <= 80
     assert "more characters" in lines[-1]
@@ -131,20 +131,20 @@ def test_a_result_is_shown_in_a_few_clean_lines() -> None:
         (RunFinished("3", "max_thoughts", 1, 9, 1.0, Usage()), "!! out of thoughts: raise `max_th"),
     ],
 )
-def test_what_changes_and_runs_out_is_reported(event: RunEvent, words: str) -> None:
+def test_changes_and_reached_limits_are_reported(event: RunEvent, words: str) -> None:
     assert words in " ".join(shown(STARTED, event).split())
 
 
-def test_quiet_leaves_only_what_went_wrong_and_whose_it_is() -> None:
+def test_quiet_shows_only_errors_and_their_agents() -> None:
     text = shown(
         RunStarted("helper", "m", "native", (), ("bad: no such program.",)),
         FIRST,
         TextArrived("I will add."),
         ThoughtFinished(1, "I will add.", 1, Usage()),
         ToolStarted("c1", "add", {}),
-        answered("3"),
-        answered("no such number", is_error=True),
-        DONE,
+        call_end("3"),
+        call_end("no such number", is_error=True),
+        END,
         RunFailed("No key."),
         show="quiet",
     )
@@ -161,7 +161,7 @@ def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns
         FIRST,
         ThoughtFinished(1, "", 1, Usage(1200, 5, 1000)),
         ToolStarted("c1", "add", {"text": "long " * 30}),
-        answered("\n".join(f"line {n}" for n in range(20))),
+        call_end("\n".join(f"line {n}" for n in range(20))),
         show=" Verbose ",
     ).split("\n")
     assert "    -- system prompt: You are kind." in lines

@@ -19,7 +19,7 @@ def field(**schema: Any) -> Field:
 
 
 @pytest.mark.parametrize(
-    ("schema", "typed", "value"),
+    ("schema", "text", "value"),
     [
         ({"type": "string"}, "  as it is ", "  as it is "),
         ({"type": "integer"}, " 3 ", 3),
@@ -35,13 +35,13 @@ def field(**schema: Any) -> Field:
         ({"type": "array", "items": {"anyOf": SEATS}}, "Inside", ["in"]),
     ],
 )
-def test_what_is_typed_becomes_the_value(schema: dict[str, Any], typed: str, value: Any) -> None:
+def test_typed_text_becomes_a_value(schema: dict[str, Any], text: str, value: Any) -> None:
     """MCP, elicitation: texts, numbers, yes or no, and choices with and without titles."""
-    assert field(**schema).read(typed) == value
+    assert field(**schema).read(text) == value
 
 
 @pytest.mark.parametrize(
-    ("schema", "typed", "says"),
+    ("schema", "text", "says"),
     [
         ({"type": "integer"}, "many", "not a whole number"),
         ({"type": "integer", "maximum": 9}, "10", "maximum of 9"),
@@ -56,11 +56,11 @@ def test_what_is_typed_becomes_the_value(schema: dict[str, Any], typed: str, val
         ({"type": "array", "maxItems": 1, "items": {"anyOf": SEATS}}, "1,2", "more than 1 item"),
     ],
 )
-def test_what_does_not_fit_is_reported_in_words(
-    schema: dict[str, Any], typed: str, says: str
+def test_text_that_does_not_fit_is_reported_in_words(
+    schema: dict[str, Any], text: str, says: str
 ) -> None:
     with pytest.raises(Unfit, match=says):
-        field(**schema).read(typed)
+        field(**schema).read(text)
 
 
 def test_a_default_that_breaks_its_own_form_is_none() -> None:

@@ -26,20 +26,20 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_nothing_in_it_acts_or_is_fetched(text: str) -> None:
-    shown = markdown_as_html(text)
-    tags = re.findall(r"<([a-z]\w*)([^>]*)>", shown)
+def test_untrusted_markdown_does_nothing_and_fetches_nothing(text: str) -> None:
+    page = markdown_as_html(text)
+    tags = re.findall(r"<([a-z]\w*)([^>]*)>", page)
     assert not {name for name, _ in tags} & {"script", "img", "iframe", "object", "svg", "div"}
     for _, attributes in tags:
         assert set(re.findall(r"([\w-]+)=\"[^\"]*\"", attributes)) <= _ATTRIBUTES
         assert "=" not in re.sub(r"[\w-]+=\"[^\"]*\"", "", attributes)
-    assert all(x.startswith("http") for x in re.findall(r'href="([^"]*)', shown))
+    assert all(x.startswith("http") for x in re.findall(r'href="([^"]*)', page))
 
 
 def test_it_is_rendered() -> None:
-    shown = markdown_as_html("# Books\n\n- **Moby-Dick**\n\n| a |\n|---|\n| 1 |\n\n`x`")
+    page = markdown_as_html("# Books\n\n- **Moby-Dick**\n\n| a |\n|---|\n| 1 |\n\n`x`")
     for part in ("<h1>Books</h1>", "<strong>Moby-Dick</strong>", "<td>1</td>", "<code>x</code>"):
-        assert part in shown
+        assert part in page
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ FORM = Question(
 _SECONDS = 30.0
 
 
-def ask(url: str, sent: list[tuple[str, str]] | None = None, **headers: str) -> tuple[int, str]:
+def ask(url: str, form: list[tuple[str, str]] | None = None, **headers: str) -> tuple[int, str]:
     """The status and the page for a request as a browser makes it."""
-    data = urlencode(sent).encode() if sent is not None else None
+    data = urlencode(form).encode() if form is not None else None
     request = urllib.request.Request(url, data, headers)
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
@@ -72,14 +72,14 @@ def test_the_buttons_say_what_they_do_and_the_page_who_asks() -> None:
         assert "From the workflow w in /home/lab." in page
 
 
-def test_what_is_sent_is_checked_and_asked_again() -> None:
+def test_a_form_is_checked_and_an_invalid_one_is_asked_again() -> None:
     with serving(Page(FORM)) as page:
         _, text = ask(page.url, [("action", "accept"), ("f0", ""), ("f1", "99")])
         assert "An answer is needed here." in text
         assert "maximum of 9" in text
         assert not page.answer.done()
-        sent = [("action", "accept"), ("f0", "Ada"), ("f1", ""), ("f3", "cake"), ("f2", "yes")]
-        _, text = ask(page.url, sent)
+        form = [("action", "accept"), ("f0", "Ada"), ("f1", ""), ("f3", "cake"), ("f2", "yes")]
+        _, text = ask(page.url, form)
         assert "was sent" in text
         content = {"name": "Ada", "news": True, "extras": ["cake"]}
         assert page.answer.result(_SECONDS) == Answer.accepted(content)
@@ -109,12 +109,14 @@ def test_a_page_of_others_is_reached_after_a_yes_and_one_to_sign_in_at_until_a_n
     ("path", "headers"),
     [("/", {}), ("/guess", {}), (None, {"Host": "evil.example"}), (None, {"Host": "localhost"})],
 )
-def test_nobody_else_can_see_or_answer_it(path: str | None, headers: dict[str, Any]) -> None:
+def test_only_the_owner_of_the_address_can_see_or_answer_it(
+    path: str | None, headers: dict[str, Any]
+) -> None:
     """The address is a secret, and a page of the web cannot have its name point here."""
     with serving(Page(FORM)) as page:
         url = page.url if path is None else page.url.replace(page.path, path)
-        for sent in (None, [("action", "decline")]):
-            status, text = ask(url, sent, **headers)
+        for form in (None, [("action", "decline")]):
+            status, text = ask(url, form, **headers)
             assert status == 404
             assert "Who" not in text
         assert not page.answer.done()

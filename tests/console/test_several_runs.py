@@ -43,7 +43,7 @@ def in_thread(do: Any) -> None:
         pool.submit(do).result(10)
 
 
-def started(name: str) -> RunStarted:
+def start_event(name: str) -> RunStarted:
     """A run of that agent begins."""
     return RunStarted(name, "m", "native", ())
 
@@ -70,13 +70,13 @@ def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
 def test_a_run_inside_another_is_as_quiet_as_that() -> None:
     paper = Paper()
     with paper.console("boss") as boss:
-        boss.show(started("boss"))
+        boss.show(start_event("boss"))
         with paper.console("clerk") as clerk:
-            clerk.show(started("clerk"))
+            clerk.show(start_event("clerk"))
             with paper.console("mouse", "quiet") as mouse:
-                mouse.show(started("mouse"))
+                mouse.show(start_event("mouse"))
     with paper.console("boss", "quiet"), paper.console("clerk") as clerk:
-        clerk.show(started("clerk"))
+        clerk.show(start_event("clerk"))
     assert paper.lines == ["== boss: m, 0 tools", "    == clerk: m, 0 tools"]
 
 

@@ -19,10 +19,10 @@ from xai_mcp_agent.console.terminal_questions import QuestionsEnded, ask_in_term
 from xai_mcp_agent.console.text import Line
 
 
-def asked(question: Question, *typed: str) -> tuple[Answer, str]:
+def ask(question: Question, *answers: str) -> tuple[Answer, str]:
     """What comes of a question when this is typed, and all that the person reads."""
     lines: list[str] = []
-    keys: Iterator[str] = iter(typed)
+    keys: Iterator[str] = iter(answers)
 
     def read(prompt: str) -> str:
         lines.append(prompt)
@@ -33,50 +33,50 @@ def asked(question: Question, *typed: str) -> tuple[Answer, str]:
     return answer, "\n".join(lines)
 
 
-def filled(*typed: str) -> tuple[Answer, str]:
+def fill_in(*answers: str) -> tuple[Answer, str]:
     """The same for the form above."""
-    return asked(Question("booking", "Who comes?", BOOKING), *typed)
+    return ask(Question("booking", "Who comes?", BOOKING), *answers)
 
 
 def test_a_form_is_asked_field_by_field_and_shown_before_it_is_sent() -> None:
-    answer, read = filled("Ada", "3", "2", "yes")
+    answer, text = fill_in("Ada", "3", "2", "yes")
     assert answer == Answer.accepted({"name": "Ada", "guests": 3, "seat": "out"})
-    assert read.startswith("?? booking asks: Who comes?\n")
-    assert "seat: out\nSend this to booking?" in read.replace("   ", "")
+    assert text.startswith("?? booking asks: Who comes?\n")
+    assert "seat: out\nSend this to booking?" in text.replace("   ", "")
 
 
 def test_enter_takes_the_default_or_leaves_out() -> None:
-    assert filled("Ada", "", "", "y")[0] == Answer.accepted({"name": "Ada", "guests": 2})
-    assert filled("Ada", "/skip", "", "y")[0] == Answer.accepted({"name": "Ada"})
+    assert fill_in("Ada", "", "", "y")[0] == Answer.accepted({"name": "Ada", "guests": 2})
+    assert fill_in("Ada", "/skip", "", "y")[0] == Answer.accepted({"name": "Ada"})
 
 
-def test_what_does_not_fit_is_asked_again_and_so_is_what_is_needed() -> None:
-    answer, read = filled("", "Ada", "0", "1", "", "y")
+def test_an_invalid_or_a_missing_value_is_asked_again() -> None:
+    answer, read = fill_in("", "Ada", "0", "1", "", "y")
     assert answer == Answer.accepted({"name": "Ada", "guests": 1})
     assert "An answer is needed here" in read
     assert "minimum of 1" in read
-    answer, read = filled("Ada", *["none"] * 5)
+    answer, read = fill_in("Ada", *["none"] * 5)
     assert answer.action == "cancel", "nobody is asked for ever"
     assert "in 5 tries" in read
 
 
 @pytest.mark.parametrize(("typed", "action"), [("/decline", "decline"), ("/cancel", "cancel")])
 def test_the_person_can_say_no_and_stop_at_any_field(typed: str, action: str) -> None:
-    assert filled(typed)[0].action == action
-    assert filled("Ada", "", typed)[0].action == action
+    assert fill_in(typed)[0].action == action
+    assert fill_in("Ada", "", typed)[0].action == action
 
 
 def test_a_page_is_opened_only_after_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
+    pages: list[str] = []
+    monkeypatch.setattr("webbrowser.open", pages.append)
     monkeypatch.setenv("DISPLAY", ":0")
     question = Question("bank", "Sign in.", url="https://google.com@evil.com/x")
-    answer, read = asked(question, "what?", "no")
-    assert (answer.action, opened) == ("decline", [])
+    answer, read = ask(question, "what?", "no")
+    assert (answer.action, pages) == ("decline", [])
     assert read.startswith("?? bank asks you to open a page of evil.com: Sign in.\n")
     assert "https://google.com@evil.com/x\nOpen evil.com? (yes or no" in read
-    assert asked(question, "yes")[0] == Answer.accepted()
-    assert opened == ["https://google.com@evil.com/x"]
+    assert ask(question, "yes")[0] == Answer.accepted()
+    assert pages == ["https://google.com@evil.com/x"]
 
 
 def test_the_lines_of_other_runs_wait_for_the_end_of_a_prompt() -> None:
@@ -117,18 +117,18 @@ def test_a_prompt_ends_when_its_call_has_ended(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_card_is_drawn_once_after_a_question_however_often_it_changed() -> None:
     """A person may think for long; all pages of a busy run at once were too much for a browser."""
-    paper, drawn = Paper("lab"), list[int]()
+    paper, drawings = Paper("lab"), list[int]()
     with paper.console("Ada") as ada:
 
         def read() -> str:
             bob = paper.screen.enter("Bob", Detail.NORMAL)
             for number in range(100):
-                bob.card(lambda number=number: drawn.append(number))
+                bob.card(lambda number=number: drawings.append(number))
             bob.lines(Line("a line"))
-            assert not drawn
+            assert not drawings
             paper.screen.leave(bob)
             return "typed"
 
         ada.ask("Your name:", read)
-    assert drawn == [99]
+    assert drawings == [99]
     assert "a line" in paper.written

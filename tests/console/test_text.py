@@ -43,6 +43,6 @@ def test_even_huge_texts_take_linear_time(text: str) -> None:
         wrap(text[:100_000], 80)
 
 
-def test_what_would_not_be_seen_has_a_mark_for_each_character() -> None:
+def test_each_invisible_character_becomes_a_mark() -> None:
     assert clean("pay\u200b\U000e0041 \x1b[2Jall\u202e") == "pay?? ?[2Jall?"
     assert clean("\U0001f468\u200d\U0001f469") == "\U0001f468\u200d\U0001f469"

@@ -14,14 +14,14 @@ from xai_mcp_agent.agent.events import (
 )
 from xai_mcp_agent.agent.models.base import ModelRequest
 
-ASKED = ModelAsked(1, ModelRequest(()))
+REQUEST = ModelAsked(1, ModelRequest(()))
 
 
 def test_a_wait_is_one_line_that_counts_where_lines_can_be_rewritten() -> None:
     paper = Paper("terminal")
     with paper.console() as console:
         console.show(STARTED)
-        console.show(ASKED)
+        console.show(REQUEST)
         paper.pass_time(0.5, console)
         assert len(paper.lines) == 1, "nobody wonders yet"
         paper.pass_time(11.5, console)
@@ -35,17 +35,17 @@ def test_a_wait_is_a_few_lines_with_growing_pauses_in_files_and_pipes() -> None:
     paper = Paper("plain")
     with paper.console() as console:
         console.show(STARTED)
-        console.show(ASKED)
+        console.show(REQUEST)
         paper.pass_time(70, console)
     ends = [x.rpartition(": ")[2] for x in paper.lines[1:]]
     assert ends == ["2 s", "4 s", "8 s", "16 s", "32 s", "1 min 4 s"]
     assert "\r" not in paper.written
 
 
-def test_nothing_is_left_of_a_wait_that_an_interrupt_ended() -> None:
+def test_an_interrupt_removes_the_line_of_a_wait() -> None:
     paper = Paper("lab")
     with suppress(KeyboardInterrupt), paper.console() as console:
-        console.show(ASKED)
+        console.show(REQUEST)
         paper.pass_time(3, console)
         raise KeyboardInterrupt
     assert "waiting" in paper.written
@@ -85,7 +85,7 @@ def test_a_text_that_stops_for_long_is_reported_and_goes_on_below() -> None:
     paper = Paper("terminal")
     with paper.console() as console:
         console.show(STARTED)
-        console.show(ASKED)
+        console.show(REQUEST)
         console.show(TextArrived("I look "))
         paper.pass_time(2, console)
         assert paper.lines[-1] == " 1. I look", "a breath"

@@ -36,14 +36,14 @@ _LOOK_MILLISECONDS = 50  # between two looks at the page; each makes it lay out 
 _MODEL = "window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine().getModel()"
 _GEOMETRY = f"""() => {_MODEL}.getNodes().map(node => ({{
   id: node.getID(), name: node.getOptions().name, x: node.getX(), y: node.getY(),
-  width: node.width, height: node.height, held: Boolean(node.extras.attached)}}))"""
+  width: node.width, height: node.height, is_held: Boolean(node.extras.attached)}}))"""
 # Before the file is read an empty workflow stands in its place.
 _IS_DRAWN = f"""path => {{
   const front = window.jupyterapp.shell.currentWidget;
   if (!front?.content?.xircuitsApp || (path && front.context?.path !== path)) return false;
   const nodes = ({_GEOMETRY})(), text = front.context.model.toString();
   const saved = path ? text && Object.keys(JSON.parse(text).layers[1].models).length : 2;
-  return nodes.length === saved && nodes.every(node => node.held || node.height > 0);
+  return nodes.length === saved && nodes.every(node => node.is_held || node.height > 0);
 }}"""
 _PLUS = ".lm-TabBar-addButton:visible"
 _CLOSE_ALL = """() => {
@@ -80,7 +80,7 @@ _OUTPUT = f"{_PANEL} .jp-OutputArea-child"
 _NOTICE = ".Toastify__toast"
 _END = "Finished Executing"
 # With Python 3.12 and later Xircuits' own banner writes a warning on stderr, which is no error.
-_ENDED = f"""([end, error]) => {{
+_HAS_ENDED = f"""([end, error]) => {{
   const panel = document.querySelector('{_PANEL}');
   const errors = [...panel?.querySelectorAll(error) ?? []];
   const shown = panel?.innerText.replaceAll('\\u00a0', ' ') ?? '';
@@ -89,7 +89,7 @@ _ENDED = f"""([end, error]) => {{
 }}"""
 _UNFOLD = f"() => document.querySelectorAll('{_PANEL} details').forEach(x => {{ x.open = true; }})"
 _KERNEL_CHOICE = f"{_DIALOG} select"
-_BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
+_HAS_BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
 _ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
 
@@ -99,10 +99,10 @@ wait_for_page = partial(wait_until, pause=0.1)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnNode:
     """A node as the browser drew it, in the canvas's own pixels.
 
-    A literal that is `held` in its port has no size.
+    A literal that `is_held` in its port has no size.
     """
 
     id: str
@@ -111,7 +111,7 @@ class Drawn:
     y: float
     width: float
     height: float
-    held: bool
+    is_held: bool
 
 
 class Canvas:
@@ -157,18 +157,18 @@ class Canvas:
                 break
             self.show_top_folder()
         for name in (first, *others):
-            self._listed(name).dblclick()
+            self._listing_entry(name).dblclick()
         self.wait_for(_IS_DRAWN, arg=path)
 
     def _is_listed(self, name: str) -> bool:
         """Look for a file in the folder that the browser shows, for at most three seconds."""
         try:
-            self._listed(name).wait_for(timeout=_LISTING_MILLISECONDS)
+            self._listing_entry(name).wait_for(timeout=_LISTING_MILLISECONDS)
         except TimeoutError:
             return False
         return True
 
-    def _listed(self, name: str) -> Locator:
+    def _listing_entry(self, name: str) -> Locator:
         return self.page.locator(f".jp-DirListing-itemText :text-is('{name}')")
 
     def show_top_folder(self) -> None:
@@ -176,14 +176,14 @@ class Canvas:
         if not self.page.locator(".jp-BreadCrumbs-home:visible").count():
             self.page.locator('.lm-TabBar-tab[data-id="filebrowser"]').click()
         # A listing that is under way brings its folder back: it is pressed again.
-        for tries_left in reversed(range(_LISTINGS)):
+        for remaining in reversed(range(_LISTINGS)):
             self.page.locator(".jp-BreadCrumbs-home:visible").click()
             try:
-                gone = self.page.locator(".jp-BreadCrumbs-item").first
-                gone.wait_for(state="detached", timeout=_LISTING_MILLISECONDS)
+                subfolder = self.page.locator(".jp-BreadCrumbs-item").first
+                subfolder.wait_for(state="detached", timeout=_LISTING_MILLISECONDS)
                 return
             except TimeoutError:
-                if not tries_left:
+                if not remaining:
                     raise
 
     def new_workflow(self) -> None:
@@ -233,9 +233,9 @@ class Canvas:
 
     # What is drawn
 
-    def drawn(self) -> list[Drawn]:
+    def drawn(self) -> list[DrawnNode]:
         """Every node of the workflow in front."""
-        return [Drawn(**node) for node in self.page.evaluate(_GEOMETRY)]
+        return [DrawnNode(**node) for node in self.page.evaluate(_GEOMETRY)]
 
     def area(self) -> FloatRect:
         """Where on the page the workflow in front is shown."""
@@ -244,7 +244,7 @@ class Canvas:
     def fit(self, margin: float) -> None:
         """Show the whole workflow, as large as it fits."""
         area = self.area()
-        boxes = [x for x in self.drawn() if not x.held]
+        boxes = [x for x in self.drawn() if not x.is_held]
         left, top = min(x.x for x in boxes), min(x.y for x in boxes)
         width = max(x.x + x.width for x in boxes) - left
         height = max(x.y + x.height for x in boxes) - top
@@ -300,9 +300,9 @@ class Canvas:
         self._press("compile")
         # Others may come first, and each is empty for a moment.
         notices = self.page.locator(f"{_NOTICE}:not([data-old])")
-        succeeded = notices.filter(has_text="compiled successfully")
-        succeeded.or_(self.page.locator(f"{_NOTICE}--error:not([data-old])")).first.wait_for()
-        assert succeeded.count(), f"the lab says: {notices.all_inner_texts()}"
+        success = notices.filter(has_text="compiled successfully")
+        success.or_(self.page.locator(f"{_NOTICE}--error:not([data-old])")).first.wait_for()
+        assert success.count(), f"the lab says: {notices.all_inner_texts()}"
 
     def run(self) -> str:
         """Press Run, answer its questions, wait for the end; the panel's text."""
@@ -334,7 +334,7 @@ class Canvas:
     def wait_for_output(self, text: str) -> str:
         """Wait until this text, the run's end or an error is in the panel; all that is there."""
         self.page.locator(f"{_OUTPUT}[data-old]").first.wait_for(state="detached")
-        self.wait_for(_ENDED, arg=[text, _ERROR_OUTPUT])
+        self.wait_for(_HAS_ENDED, arg=[text, _ERROR_OUTPUT])
         self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
         # The browser has spaces there that do not break.
         return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
@@ -401,13 +401,13 @@ class Canvas:
 
     def _choose_kernel(self) -> None:
         """Answer the question that the first run in a window asks; wait for the first output."""
-        self.wait_for(_BEGUN)
+        self.wait_for(_HAS_BEGUN)
         if self.page.locator(_KERNEL_CHOICE).count():
             self.wait_for(
                 f"() => document.querySelector('{_KERNEL_CHOICE}')?.value.includes('python3')"
             )
             self.accept("Select Kernel")
-            self.wait_for(_BEGUN)
+            self.wait_for(_HAS_BEGUN)
 
     def _ids(self, name: str) -> list[str]:
         return [x.id for x in self.drawn() if x.name == name]

@@ -49,14 +49,14 @@ class Drawing:
 
     def faults(self) -> list[str]:
         """Say which nodes cover each other, and which line runs over a node."""
-        return [*self._covered(), *self._run_over()]
+        return [*self._overlaps(), *self._crossings()]
 
-    def _covered(self) -> Iterator[str]:
+    def _overlaps(self) -> Iterator[str]:
         for (a, box), (b, other) in itertools.combinations(self.boxes.items(), 2):
             if box.is_near(other, -_PIXELS):
                 yield f"{self.names[a]} and {self.names[b]} cover each other"
 
-    def _run_over(self) -> Iterator[str]:
+    def _crossings(self) -> Iterator[str]:
         for ends, points in self.lines:
             for node, box in self.boxes.items():
                 if node not in ends and any(_inside(point, box) for point in points):
@@ -69,18 +69,18 @@ def measure(canvas: Canvas) -> Drawing:
 
     A busy lab draws nodes first, and lines where nodes without their ports would have them.
     """
-    tries = (_measured(canvas) for _ in range(_MOST_TRIES))
-    return next((x for x in tries if not x.faults()), None) or _measured(canvas)
+    tries = (_measure_once(canvas) for _ in range(_MOST_TRIES))
+    return next((x for x in tries if not x.faults()), None) or _measure_once(canvas)
 
 
-def _measured(canvas: Canvas) -> Drawing:
+def _measure_once(canvas: Canvas) -> Drawing:
     canvas.page.evaluate(_NEXT_FRAME)
-    measured = canvas.page.evaluate(_MEASURE)
-    seen = [x for x in measured["boxes"] if x["height"] > 0]
+    values = canvas.page.evaluate(_MEASURE)
+    boxes = [x for x in values["boxes"] if x["height"] > 0]
     return Drawing(
-        {x["id"]: x["name"] for x in seen},
-        {x["id"]: Box(x["x"], x["y"], x["width"], x["height"]) for x in seen},
-        [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in measured["lines"]],
+        {x["id"]: x["name"] for x in boxes},
+        {x["id"]: Box(x["x"], x["y"], x["width"], x["height"]) for x in boxes},
+        [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in values["lines"]],
     )
 
 

@@ -200,8 +200,8 @@ class Mouse:
         return self._canvas.node(node).locator(f'div.port[data-name="{port}"]')
 
     def _lies_at(self, node: Locator, x: float, y: float) -> bool:
-        place, (wanted_x, wanted_y) = _place(node), self._at(x, y)
-        return abs(place["x"] - wanted_x) < 2 * _GRIP and abs(place["y"] - wanted_y) < 2 * _GRIP
+        place, (target_x, target_y) = _place(node), self._at(x, y)
+        return abs(place["x"] - target_x) < 2 * _GRIP and abs(place["y"] - target_y) < 2 * _GRIP
 
     def _at(self, x: float, y: float) -> tuple[float, float]:
         area = self._canvas.area()

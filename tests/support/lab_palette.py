@@ -12,7 +12,7 @@ from .lab_canvas import Canvas
 _SIDEBAR = "xircuits-component-sidebar"
 _TIP = "#sidebar-tooltip"
 # The tip of the entry before may still be there, and a tip fades in; both are waited for.
-_TIP_SHOWN = f"""dragged => {{
+_HAS_TIP = f"""dragged => {{
   const tip = document.querySelector('{_TIP}.show'), first = tip?.querySelector('p')?.innerText;
   const description = JSON.parse(dragged).model.docstring.replaceAll('`', '').replace(/\\s+/g, ' ');
   return first && description.startsWith(first) && getComputedStyle(tip).opacity > 0.85;
@@ -58,16 +58,16 @@ class Palette:
         # In the middle, as a person would who sees half of a tip.
         entry.evaluate("item => item.scrollIntoView({block: 'center'})")
         entry.hover()
-        self._canvas.wait_for(_TIP_SHOWN, entry.get_attribute("data-tip"))
+        self._canvas.wait_for(_HAS_TIP, entry.get_attribute("data-tip"))
         return tip_of(self.page.locator(_TIP))
 
 
-def tip_of(shown: Locator) -> Tip:
+def tip_of(element: Locator) -> Tip:
     """Read the text that the page shows there."""
-    place = shown.bounding_box()
+    place = element.bounding_box()
     assert place is not None
-    headings = shown.locator("h5").all_inner_texts()
-    return Tip(_in_one_line(shown.inner_text()), headings, place)
+    headings = element.locator("h5").all_inner_texts()
+    return Tip(_in_one_line(element.inner_text()), headings, place)
 
 
 def assert_it_tells(tip: Tip, description: str) -> None:

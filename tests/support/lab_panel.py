@@ -82,9 +82,9 @@ class Panel:
 
     def unfold(self) -> str:
         """Open the folds of the last turn; what it shows."""
-        folded = self.turns.last.locator("details:not([open]) > summary")
-        while folded.count():
-            folded.first.click()
+        folds = self.turns.last.locator("details:not([open]) > summary")
+        while folds.count():
+            folds.first.click()
         return self.turns.last.inner_text().replace("\xa0", " ")
 
     def button(self, name: str) -> Locator:
@@ -95,9 +95,9 @@ class Panel:
         """Press a button of the question that waits, and wait until it is gone."""
         question = self.questions.first
         question.wait_for()
-        asked = question.inner_text()
+        text = question.inner_text()
         question.get_by_role("button", name=name, exact=True).click()
-        expect(self.questions.filter(has_text=asked.splitlines()[0])).to_have_count(0)
+        expect(self.questions.filter(has_text=text.splitlines()[0])).to_have_count(0)
 
     def mark(self, node: str) -> str:
         """What stands at a node, by its name; nothing where it has no mark."""

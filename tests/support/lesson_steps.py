@@ -27,7 +27,7 @@ class Learner:
     def __init__(self, canvas: Canvas, lesson: Lesson) -> None:
         self.canvas = canvas
         self.lesson = lesson
-        self.shown = ""
+        self.output = ""
 
     @cached_property
     def mouse(self) -> Mouse:
@@ -49,7 +49,7 @@ class Learner:
         """Run to the end, after which the goals are told."""
         self.canvas.run()
         self.canvas.bring_panel_in_front()
-        self.shown = self.canvas.wait_for_text(" goals met")
+        self.output = self.canvas.wait_for_text(" goals met")
 
     def take_all(self) -> None:
         """Take all steps.
@@ -60,7 +60,7 @@ class Learner:
         for step in STEPS[self.lesson.name]:
             step(self)
         count = len(self.lesson.all_goals)
-        assert f"{count} of {count} goals met" in self.shown, self.shown
+        assert f"{count} of {count} goals met" in self.output, self.output
 
 
 Step: TypeAlias = Callable[[Learner], None]

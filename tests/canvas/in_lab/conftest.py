@@ -39,18 +39,18 @@ ARTEFACTS = Path(
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder as `init` makes it, with four more servers."""
-    made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
-    settings = made / "mcp_settings.json"
+    home = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
+    settings = home / "mcp_settings.json"
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
     value = json.loads(text)
     value["mcpServers"] |= {
-        "workshop": workshop_entry(made / "workshop.pid"),
+        "workshop": workshop_entry(home / "workshop.pid"),
         "shredder": shredder_entry(),
         "gallery": gallery_entry(),
         "asking": asking_entry(elicitationTimeout=_ANSWER_SECONDS),
     }
     settings.write_text(json.dumps(value, indent=2), encoding="utf-8")
-    return made
+    return home
 
 
 @pytest.fixture(scope="package")

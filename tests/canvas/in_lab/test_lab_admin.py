@@ -49,7 +49,7 @@ def client(admin: str) -> Generator[AdminClient]:
         yield client
 
 
-def test_who_is_signed_in_to_the_lab_uses_it(client: AdminClient) -> None:
+def test_a_person_who_is_signed_in_to_the_lab_can_use_it(client: AdminClient) -> None:
     assert "add" in client.post("/api/sources/gallery/refresh")["tools"]
     assert client.get("/api/tools", source="gallery", text="integers")["total"] == 1
     assert client.post("/api/sources/galery/refresh", 404)["type"].endswith("UnknownServer")
@@ -60,7 +60,7 @@ def test_who_is_signed_in_to_the_lab_uses_it(client: AdminClient) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "wrong"])
-def test_nobody_else_does(admin: str, token: str) -> None:
+def test_a_person_who_is_not_signed_in_cannot_use_it(admin: str, token: str) -> None:
     headers = {"Authorization": f"token {token}"} if token else {}
     for method, path in (("GET", "/"), ("GET", "/api/sources"), ("POST", "/discover")):
         answer = httpx2.request(method, admin + path, headers=headers, timeout=SECONDS)
@@ -78,12 +78,12 @@ def test_a_cookie_alone_does_nothing_without_the_xsrf_token(admin: str) -> None:
         assert http.post(path, headers=ours).status_code == 200
 
 
-def test_who_goes_is_not_waited_for(client: AdminClient) -> None:
+def test_a_call_ends_when_its_client_has_gone(client: AdminClient) -> None:
     wait = {"tool": "gallery/wait", "arguments": {"label": "gone"}}
     with pytest.raises(httpx2.TimeoutException):
         client.http.post("/api/call", json=wait, timeout=0.5)
-    stopped = {"tool": "gallery/was_stopped"}
-    wait_until(lambda: "gone" in client.post("/api/call", body=stopped)["text"], "it was stopped")
+    query = {"tool": "gallery/was_stopped"}
+    wait_until(lambda: "gone" in client.post("/api/call", body=query)["text"], "it was stopped")
 
 
 def test_its_page_works_in_the_lab(window: Canvas, admin: str) -> None:

@@ -202,8 +202,8 @@ def test_a_call_unfolds_to_its_arguments_and_result(canvas: Canvas, folder: Path
 
 
 def test_a_hostile_answer_does_nothing(canvas: Canvas, folder: Path) -> None:
-    asked = list[str]()
-    canvas.page.on("request", lambda request: asked.append(request.url))
+    requests = list[str]()
+    canvas.page.on("request", lambda request: requests.append(request.url))
     run_code(canvas, folder, f"run('helper', {_HOSTILE!r}, result={_HOSTILE!r})")
     card = cards(canvas)
     expect(card).to_have_count(1)
@@ -212,16 +212,16 @@ def test_a_hostile_answer_does_nothing(canvas: Canvas, folder: Path) -> None:
     links = card.locator("a").evaluate_all("all => all.map(x => x.getAttribute('href'))")
     assert set(links) == {"http://127.0.0.1:9/x"}
     assert canvas.page.evaluate("() => window.harmed") is None
-    assert not [x for x in asked if ":9/" in x]
+    assert not [x for x in requests if ":9/" in x]
 
 
 def test_marks_of_an_answer_cover_nothing_above_it(canvas: Canvas, folder: Path) -> None:
     """Accents can be piled up on a letter without end."""
-    seen = list[bytes]()
+    pictures = list[bytes]()
     for answer in ("plain", "e" + "\u0301\u0302\u0303" * 100):
         run_code(canvas, folder, f"run('helper', {answer!r}, result={answer[:1]!r})")
-        seen.append(cards(canvas).locator(".xai-question").screenshot())
-    assert seen[0] == seen[1]
+        pictures.append(cards(canvas).locator(".xai-question").screenshot())
+    assert pictures[0] == pictures[1]
 
 
 def test_a_wide_table_is_scrolled_within_the_card(canvas: Canvas, folder: Path) -> None:
@@ -283,7 +283,7 @@ class AgentRun:
     def execute(self, ctx):
         with Console("helper") as console:
             console.show(RunStarted("helper", "m", "native", (), asked="What is it?"))
-            {shown}
+            {event}
             raise ServerError("db", "it refused. Start `db` again.", 1)
 
 AgentRun().execute({{}})
@@ -291,7 +291,7 @@ AgentRun().execute({{}})
 
 
 @pytest.mark.parametrize(
-    ("shown", "in_block"),
+    ("event", "in_block"),
     [
         ("console.show(RunFailed('db: it refused. Start `db` again.'))", False),
         ("console.show(RunFinished('Done.', 'answered', 1, 1, 1.0, Usage()))", True),
@@ -299,10 +299,10 @@ AgentRun().execute({{}})
     ids=["failed", "after the answer"],
 )
 def test_an_error_is_reported_once(
-    canvas: Canvas, folder: Path, shown: str, in_block: bool
+    canvas: Canvas, folder: Path, event: str, in_block: bool
 ) -> None:
     """In the card that it ended; below it only where no card says it."""
-    canvas.start_script(write(folder, _FAILING.format(shown=shown)))
+    canvas.start_script(write(folder, _FAILING.format(event=event)))
     block = output(canvas).locator("[data-mime-type='application/vnd.jupyter.stderr']")
     expect(block).to_contain_text("The workflow stopped at AgentRun (ServerError):")
     text = output(canvas).inner_text().replace("\xa0", " ")
@@ -330,7 +330,7 @@ def test_the_end_of_a_run_without_a_card_is_in_sight(canvas: Canvas, folder: Pat
     assert canvas.errors() == []
 
 
-def test_who_scrolls_up_in_lines_is_not_scrolled_back(canvas: Canvas, folder: Path) -> None:
+def test_the_panel_stays_where_a_person_scrolled_it(canvas: Canvas, folder: Path) -> None:
     run_code(canvas, folder, _LINES)
     canvas.wait_for(f"() => ({_FROM_END})() < 2")
     output(canvas).hover()
@@ -356,7 +356,9 @@ def test_the_panel_comes_in_front_with_the_card_and_without_the_focus(
     assert canvas.errors() == []
 
 
-def test_what_is_typed_in_is_not_covered(canvas: Canvas, folder: Path) -> None:
+def test_the_panel_does_not_cover_a_file_in_which_a_person_types(
+    canvas: Canvas, folder: Path
+) -> None:
     over = put_file_over_panel(canvas, folder)
     over.press_sequentially("here")
     step = Step(folder)
@@ -371,7 +373,7 @@ def test_what_is_typed_in_is_not_covered(canvas: Canvas, folder: Path) -> None:
     expect(typed).to_be_focused()
 
 
-def test_who_leaves_the_panel_during_a_run_is_not_called_back(canvas: Canvas, folder: Path) -> None:
+def test_the_panel_does_not_come_back_after_a_person_left_it(canvas: Canvas, folder: Path) -> None:
     over = put_file_over_panel(canvas, folder)
     open_text(canvas, folder, "typed.txt", mode="split-right")
     step = Step(folder)
@@ -420,9 +422,9 @@ def test_folds_stay_as_they_were_left_while_the_run_goes_on(canvas: Canvas, fold
     quick.locator("summary").click()
     result = quick.locator("pre").last
     result.evaluate("node => { node.scrollTop = 300; }")
-    for step, awaited in ((first, "more_2"), (second, "It is done.")):
+    for step, text in ((first, "more_2"), (second, "It is done.")):
         step.go()
-        cards(canvas).filter(has_text=awaited).wait_for()
+        cards(canvas).filter(has_text=text).wait_for()
         expect(quick).to_have_attribute("open", "")
         expect(quick.locator("summary")).to_be_focused()
         assert result.evaluate("node => node.scrollTop") == 300

@@ -35,7 +35,7 @@ IN_PANEL = {
     "ex15_plan_and_run": '"reader": "Ada"',
 }
 # Its run has two servers and a drawn tool. What is changed in its drawing, and is then to be seen.
-DRAWN = "ex04_two_servers_and_a_drawn_tool"
+EXAMPLE = "ex04_two_servers_and_a_drawn_tool"
 EDIT = "value = 80", "value = 160", "22.857"
 
 
@@ -68,7 +68,7 @@ def test_an_example_is_good_to_see_and_runs(canvas: Canvas, panel: Panel, name: 
 
 
 def test_a_drawn_run_is_opened_edited_and_run(canvas: Canvas, folder: Path) -> None:
-    path = draw_run(folder, DRAWN)
+    path = draw_run(folder, EXAMPLE)
     canvas.open_workflow(path.name)
     drawing = measure(canvas)
     assert len(drawing.boxes) == sum(not x["extras"].get("attached") for x in nodes_of(load(path)))
@@ -77,7 +77,7 @@ def test_a_drawn_run_is_opened_edited_and_run(canvas: Canvas, folder: Path) -> N
     edit(canvas, old, new)
     canvas.save()
     # Xircuits counts no edit of a literal as a change: only the file shows that it is saved.
-    wait_until(lambda: is_written(path, new), "the edit is in the file")
+    wait_until(lambda: has_text(path, new), "the edit is in the file")
     assert problems(load(path), path.stem) == []
     canvas.compile()
     text = canvas.run_script(f"{path.stem}.py")
@@ -94,8 +94,8 @@ def test_an_adopted_workflow_keeps_every_link_saved_or_reloaded_and_compiles(
     install("xai_openai", folder)  # and xai-agent is not
     file = adopt_file(xai_agent_workflow().write(folder)).written
     assert file is not None
-    before, saved = open_and_save(canvas, file)
-    assert {x["id"] for x in links_of(saved)} == {x["id"] for x in links_of(before)}
+    before, after_saving = open_and_save(canvas, file)
+    assert {x["id"] for x in links_of(after_saving)} == {x["id"] for x in links_of(before)}
     canvas.reload_all("AgentRun")
     canvas.touch()
     canvas.save()
@@ -113,9 +113,9 @@ def test_a_mended_drawing_opens_whole_and_keeps_its_links(canvas: Canvas, folder
     """Of 2024, with wires that were drawn twice, and types that names alone say."""
     file = folder / "demo_of_a_talk.xircuits"
     file.write_text(SHAPES["demo_of_a_talk"].text(), encoding="utf-8")
-    written = adopt_file(file).written
-    assert written is not None
-    open_and_save(canvas, written)
+    adopted = adopt_file(file).written
+    assert adopted is not None
+    open_and_save(canvas, adopted)
     assert canvas.errors() == []
 
 
@@ -139,13 +139,13 @@ def draw_run(folder: Path, name: str) -> Path:
     script = compile_workflow(example, folder / f"{name}_recorded.py")
     assert run_script(script, XAI_MCP_TRANSCRIPT=str(transcript)).status == 0
     words = ["plan", "draw", str(transcript), "--tools-from", str(example), "--out"]
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_:
         run([*words, str(folder / f"{name}_drawn")])
-    assert not ended.value.code
+    assert not exit_.value.code
     return folder / f"{name}_drawn.xircuits"
 
 
-def is_written(path: Path, text: str) -> bool:
+def has_text(path: Path, text: str) -> bool:
     """Whether a node of the workflow has this text."""
     return any(text in x["ports"][0]["label"] for x in nodes_of(load(path)) if x["ports"])
 

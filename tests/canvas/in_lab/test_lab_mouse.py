@@ -81,8 +81,8 @@ def test_a_learner_builds_an_agent_by_dropping_nodes_onto_the_dashed_line(
     Learner(canvas, lesson).take_all()
     goals = canvas.page.locator("#xircuit-output-panel .jp-OutputArea-child", has_text="goals met")
     expect(goals.last).to_be_in_viewport(ratio=0.95)  # it has a margin
-    drawn = load(folder / WORKSHOP / lesson.folder / lesson.workflow)
-    assert problems(drawn, lesson.name) == []
+    document = load(folder / WORKSHOP / lesson.folder / lesson.workflow)
+    assert problems(document, lesson.name) == []
     assert canvas.errors() == []
 
 
@@ -90,7 +90,7 @@ def beside(canvas: Canvas) -> list[str]:
     """The nodes that are not wholly to be seen."""
     area = canvas.area()
     right, bottom = area["x"] + area["width"], area["y"] + area["height"]
-    places = {x.name: canvas.node(x.name).bounding_box() for x in canvas.drawn() if not x.held}
+    places = {x.name: canvas.node(x.name).bounding_box() for x in canvas.drawn() if not x.is_held}
     return [
         name
         for name, box in places.items()

@@ -62,9 +62,9 @@ def test_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Canvas) -
     assert "offline rules" in first
     assert "Moby-Dick" in panel.ask("Which books do you have about the sea?")
     assert "Twenty Thousand Leagues" in panel.ask("Borrow the second one for Ada.")
-    folded = panel.unfold()
-    assert "Arguments" in folded
-    assert '"reader": "Ada"' in folded
+    details = panel.unfold()
+    assert "Arguments" in details
+    assert '"reader": "Ada"' in details
     panel.send("Bring back Jane Eyre.")
     panel.press("Allow once")
     assert "Jane Eyre" in panel.answer("done")
@@ -88,10 +88,10 @@ def test_a_workflow_without_an_agent_says_so_and_runs_as_drawn(
     panel.begin_anew()
     expect(panel.box).to_be_disabled()
     expect(panel.page.locator(".xai-list")).to_contain_text("add them has no agent to ask")
-    shown = panel.run()
-    assert "add them as it is drawn" in shown
-    assert "Printed\n" in shown
-    assert "42" in shown.partition("Printed")[2]
+    text = panel.run()
+    assert "add them as it is drawn" in text
+    assert "Printed\n" in text
+    assert "42" in text.partition("Printed")[2]
     assert canvas.errors() == []
 
 
@@ -102,15 +102,15 @@ def test_text_shows_as_it_streams_and_harmless_whatever_it_says(
         "<img src=x onerror='window.harmed=1'> <script>window.harmed=1</script> "
         "[a](javascript:window.harmed=1) ![p](http://127.0.0.1:9/p.png) **done**"
     )
-    asked = calls(("workshop_fail", {"reason": hostile}))
+    request = calls(("workshop_fail", {"reason": hostile}))
     requests: list[str] = []
-    with model_endpoint([asked, says(hostile)]) as endpoint:
+    with model_endpoint([request, says(hostile)]) as endpoint:
         canvas.open_workflow(talking(folder, "hostile", endpoint.base_url, "workshop"))
         panel.begin_anew()
         panel.page.on("request", lambda x: requests.append(x.url))
-        shown = panel.ask(hostile)
+        text = panel.ask(hostile)
         panel.unfold()
-    assert "window.harmed=1" in shown
+    assert "window.harmed=1" in text
     assert panel.turns.last.locator("strong", has_text="done").count() == 1
     assert panel.turns.last.locator("img, script").count() == 0
     assert panel.page.evaluate("() => window.harmed") is None
@@ -231,8 +231,8 @@ def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
 def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    asked = form("Who <b>comes</b>?", SCHEMA)
-    canvas.open_workflow(calling(folder, "party", "asking", "ask", asked))
+    request = form("Who <b>comes</b>?", SCHEMA)
+    canvas.open_workflow(calling(folder, "party", "asking", "ask", request))
     canvas.start()
     question = panel.questions.first
     question.wait_for()
@@ -244,8 +244,8 @@ def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
     expect(question).to_contain_text("less than the minimum of 1")
     question.get_by_label("guests").fill("3")
     panel.press("Send")
-    shown = canvas.wait_for_output("Finished Executing").replace("\n", " ")
-    assert '"content": {"name": "Ada", "guests": 3, "seat": "out"}' in shown
+    text = canvas.wait_for_output("Finished Executing").replace("\n", " ")
+    assert '"content": {"name": "Ada", "guests": 3, "seat": "out"}' in text
 
 
 def test_a_run_is_shown_and_answered_in_a_window_that_comes_later(

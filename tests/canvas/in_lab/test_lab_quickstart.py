@@ -66,8 +66,8 @@ def test_nodes_are_as_large_as_the_layout_says(opened: Canvas) -> None:
 def test_the_i_of_a_node_can_be_seen_and_opens_what_the_palette_tells(opened: Canvas) -> None:
     """WCAG 2.2, 1.4.11: at least 3 to 1, on any colour of a node."""
     for node in ("AgentInit", "AgentUseMCPTools"):
-        shown = opened.node(node).locator(".description .react-toggle-track").screenshot()
-        contrast = opened.page.evaluate(CONTRAST, base64.b64encode(shown).decode())
+        picture = opened.node(node).locator(".description .react-toggle-track").screenshot()
+        contrast = opened.page.evaluate(CONTRAST, base64.b64encode(picture).decode())
         assert contrast >= 3, node
     # It opens above the node: there must be room, so the node is brought down first.
     node = next(x for x in opened.drawn() if x.name == "AgentRun")

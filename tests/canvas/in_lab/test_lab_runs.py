@@ -56,6 +56,6 @@ def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
     expect(question).to_contain_text("Start these programs? They are new in theirs.json.")
     expect(question).to_contain_text("mcpServers.theirs:")
     panel.press("Start them")
-    shown = canvas.wait_for_output("Finished Executing")
-    assert "ask(" in shown
+    output = canvas.wait_for_output("Finished Executing")
+    assert "ask(" in output
     assert os.listdir(tmp_path / "xai-mcp-agent")

@@ -42,10 +42,10 @@ def service_page(panel: Panel) -> Page:
     """What the panel's button leads to."""
     question = panel.questions.filter(has_text="Sign in to notes")
     button = question.get_by_role("button", name="Sign in at 127.0.0.1")
-    with panel.page.expect_popup() as opened:
+    with panel.page.expect_popup() as popup:
         button.click()
-    opened.value.get_by_role("button", name="Agree").wait_for()
-    return opened.value
+    popup.value.get_by_role("button", name="Agree").wait_for()
+    return popup.value
 
 
 def test_who_does_not_want_to_be_registered_says_so_and_no_service_hears_of_it(
@@ -53,8 +53,8 @@ def test_who_does_not_want_to_be_registered_says_so_and_no_service_hears_of_it(
 ) -> None:
     canvas.start_script(script)
     panel.press("Refuse")
-    shown = " ".join(canvas.wait_for_output("Finished Executing").split())
-    assert "the page to sign in was not opened (the person said no)." in shown
+    output = " ".join(canvas.wait_for_output("Finished Executing").split())
+    assert "the page to sign in was not opened (the person said no)." in output
     assert notes.service.count("register") == 0
 
 
@@ -68,8 +68,8 @@ def test_who_refuses_at_the_service_reads_that_in_the_panel(
     page.get_by_role("button", name="Refuse").click()
     page.locator("text=notes gets no access").wait_for()
     page.close()
-    shown = " ".join(canvas.wait_for_output("Finished Executing").split())
-    assert "access was denied when signing in (The person said no)." in shown
+    output = " ".join(canvas.wait_for_output("Finished Executing").split())
+    assert "access was denied when signing in (The person said no)." in output
 
 
 def test_who_closed_the_page_opens_it_again_and_the_run_goes_on(

@@ -29,7 +29,7 @@ def test_an_interrupted_run_of_a_circle_is_not_taken_for_one_that_ended(
     assert not any(x.missing for x in others), "first things first"
 
 
-def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
+def test_control_characters_are_removed_from_a_hint() -> None:
     flow = LessonRun(LESSONS[1], None)
     flow.note({"event": "RunStarted", "tool_names": ["library_x"], "asked": "x"})
     flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
@@ -37,7 +37,7 @@ def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
     assert "The agent answered without a tool: ?[2J<b>all</b>? done" in lines
 
 
-def used(tool: str, **fields: Any) -> JsonObject:
+def call_event(tool: str, **fields: Any) -> JsonObject:
     return {"event": "Used", "tool": tool, **fields}
 
 
@@ -53,19 +53,19 @@ def test_a_field_is_the_expected_one_or_not() -> None:
         ("Ada", Other(("Ada",)), False),
         (" ", Other(("Ada",)), False),
     ):
-        assert event("Used", tool=expected).fits(used(value)) is fits, value
+        assert event("Used", tool=expected).fits(call_event(value)) is fits, value
     need = event("Used", arguments__value=5)
-    assert need.fits(used("x", arguments={"value": 5}))
-    assert not need.fits(used("x", arguments=None))
+    assert need.fits(call_event("x", arguments={"value": 5}))
+    assert not need.fits(call_event("x", arguments=None))
 
 
-def test_the_first_hint_that_fits_quotes_what_happened() -> None:
+def test_the_first_hint_that_fits_quotes_the_event() -> None:
     hint = Hint("It used {tool}: {result__text}", event("Used"))
     adds = goal("add was used.", event("Used", tool="add"), hint, "It used nothing.")
-    judged = judge(adds, [used("sub", result={"text": "a\n  b"})])
-    assert judged.missing == "It used sub: a b"
+    result = judge(adds, [call_event("sub", result={"text": "a\n  b"})])
+    assert result.missing == "It used sub: a b"
     assert judge(adds, []) == GoalResult("add was used.", False, "It used nothing.")
-    judged = judge(adds, [used("{tool}", result={"text": "{x} " * 100})])
-    assert judged.missing.startswith("It used {tool}: {x} {x}")
-    assert judged.missing.endswith("...")
-    assert len(judged.missing) < 200
+    result = judge(adds, [call_event("{tool}", result={"text": "{x} " * 100})])
+    assert result.missing.startswith("It used {tool}: {x} {x}")
+    assert result.missing.endswith("...")
+    assert len(result.missing) < 200

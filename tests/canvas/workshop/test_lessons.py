@@ -34,30 +34,30 @@ NO_PORTS = re.compile(
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
-def checked(folder: Path, texts: dict[str, str]) -> dict[str, LessonCheck]:
+def check_all(folder: Path, texts: dict[str, str]) -> dict[str, LessonCheck]:
     """What the check says of each lesson in a new learner's folder, saved with these texts."""
-    made = init_folder(folder / "lab", workshop=True).folder
+    home = init_folder(folder / "lab", workshop=True).folder
     for lesson in LESSONS:
-        home = made / "workshop" / lesson.folder
+        home = home / "workshop" / lesson.folder
         assert {x.name for x in home.iterdir()} == {"README.md", lesson.workflow}
         (home / lesson.workflow).write_text(texts[lesson.folder], encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(os, "environ", child_environment(made))
+        patch.setattr(os, "environ", child_environment(home))
         patch.setattr(sys, "executable", warm_python())
-        return {x.lesson: x for x in pool.map(partial(check_lesson, made), LESSONS)}
+        return {x.lesson: x for x in pool.map(partial(check_lesson, home), LESSONS)}
 
 
 @pytest.fixture(scope="module")
 def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
     """The lessons as a learner finds them, saved once more."""
     texts = {x.folder: f"{start_of(x).text()}\n" for x in LESSONS}
-    return checked(tmp_path_factory.mktemp("start"), texts)
+    return check_all(tmp_path_factory.mktemp("start"), texts)
 
 
 @pytest.fixture(scope="module")
 def solutions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
     texts = {x.folder: solution_of(x).text() for x in LESSONS}
-    return checked(tmp_path_factory.mktemp("done"), texts)
+    return check_all(tmp_path_factory.mktemp("done"), texts)
 
 
 # What is shipped
@@ -70,8 +70,8 @@ def without_line_numbers(text: str) -> object:
 def test_a_lesson_is_what_its_description_makes_and_has_no_faults() -> None:
     for flow, home in all_lessons():
         file = home / f"{flow.name}.xircuits"
-        made = without_line_numbers(flow.text())
-        assert without_line_numbers(file.read_text(encoding="utf-8")) == made, REBUILD
+        nodes = without_line_numbers(flow.text())
+        assert without_line_numbers(file.read_text(encoding="utf-8")) == nodes, REBUILD
         assert problems(load(file), flow.name) == []
         assert faults(flow) == []
     described = {home / f"{flow.name}.xircuits" for flow, home in all_lessons()}
@@ -106,10 +106,10 @@ def test_the_solution_meets_its_goals_and_prints_what_the_page_shows(
     check = solutions[lesson.folder]
     assert [x for x in check.goals if not x.is_met] == []
     assert (check.is_done, check.problem, check.notes) == (True, None, ())
-    printed = Path(check.output or "").read_text(encoding="utf-8")
-    assert printed.rstrip().endswith("Finished Executing")
-    printed = printed.replace("== agent: ", "agent ").replace("-> ", "\u2713 ")
-    assert [line for line in shown_in(readme(lesson)) if line not in printed] == []
+    output = Path(check.output or "").read_text(encoding="utf-8")
+    assert output.rstrip().endswith("Finished Executing")
+    output = output.replace("== agent: ", "agent ").replace("-> ", "\u2713 ")
+    assert [line for line in expected_lines(readme(lesson)) if line not in output] == []
 
 
 # The READMEs
@@ -119,7 +119,7 @@ def readme(lesson: Lesson) -> str:
     return (WORKSHOP / lesson.folder / "README.md").read_text(encoding="utf-8")
 
 
-def shown_in(text: str) -> list[str]:
+def expected_lines(text: str) -> list[str]:
     """The lines that a README says one should see."""
     section = text.partition("## What you should see")[2].partition("\n## ")[0]
     (block,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
