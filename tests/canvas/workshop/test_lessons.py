@@ -36,15 +36,15 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 def check_all(folder: Path, texts: dict[str, str]) -> dict[str, LessonCheck]:
     """What the check says of each lesson in a new learner's folder, saved with these texts."""
-    home = init_folder(folder / "lab", workshop=True).folder
+    lab = init_folder(folder / "lab", workshop=True).folder
     for lesson in LESSONS:
-        home = home / "workshop" / lesson.folder
+        home = lab / "workshop" / lesson.folder
         assert {x.name for x in home.iterdir()} == {"README.md", lesson.workflow}
         (home / lesson.workflow).write_text(texts[lesson.folder], encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(os, "environ", child_environment(home))
+        patch.setattr(os, "environ", child_environment(lab))
         patch.setattr(sys, "executable", warm_python())
-        return {x.lesson: x for x in pool.map(partial(check_lesson, home), LESSONS)}
+        return {x.lesson: x for x in pool.map(partial(check_lesson, lab), LESSONS)}
 
 
 @pytest.fixture(scope="module")
