@@ -1,4 +1,4 @@
-"""What the canvas tests share: a prepared folder, settings for one test, a server over HTTP."""
+"""Fixtures of the canvas tests: a prepared folder, settings for one test, a server over HTTP."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def workshop_entry(pid_file: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def pid_file(tmp_path: Path) -> Path:
-    """Where `workshop` writes its process's number when it starts."""
+    """The file in which `workshop` writes the number of its process when it starts."""
     return tmp_path / "workshop.pid"
 
 

@@ -76,7 +76,7 @@ def test_an_adopted_agent_asks_the_address_that_it_asked_before(
 
 @pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")
 def test_the_agent_template_of_xircuits_is_adopted_whole(working_folder: Path) -> None:
-    """What the card Agent of the lab's launcher opens: a real workflow of xai-agent."""
+    """The card Agent of the lab's launcher opens this real workflow of xai-agent."""
     file = working_folder / TEMPLATE.name
     shutil.copyfile(TEMPLATE, file)
     report = adopt_file(file)

@@ -18,7 +18,7 @@ from xai_mcp_agent.cli.init import init_folder
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A working folder of its own: the stand-ins of other libraries come to be in it."""
+    """A separate working folder, because stand-ins of other libraries are installed in it."""
     return init_folder(tmp_path_factory.mktemp("work") / "lab").folder
 
 

@@ -53,7 +53,7 @@ def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
 
 
 def agent_with(*servers: str, **inputs: Any) -> list[Component]:
-    """The nodes that set an agent up, with these servers and what is drawn."""
+    """The nodes that set an agent up, with these servers and the drawn tools."""
     return agent_nodes(*(make(AgentUseMCPTools, server_name=x) for x in servers), **inputs)
 
 
@@ -292,7 +292,7 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
 
 
 def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> None:
-    """One in its own drawn tool must be named."""
+    """An agent that runs in its own drawn tool must be named."""
     steps = [calls(("ask", {"input": "x"}), ("itself", {"input": "x"})), says("1"), says("2")]
     with model_endpoint(steps) as outer, model_endpoint([says("Inner.")]) as inner:
         last = make(AgentRun, question="And now?")
@@ -311,7 +311,7 @@ def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> N
 def test_a_toolbelt_that_was_made_and_not_wired_is_reported_with_the_wire(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """And so is the second agent of a name."""
+    """A second agent of the same name is reported, too."""
     belts = [make(AgentMakeToolbelt) for _ in range(3)]
     run = make(AgentRun, question="Hello!")
     play({}, belts[0], make(AgentInit), make(AgentInit), run)

@@ -26,7 +26,7 @@ def _servers(use_servers: UseServers) -> None:
 
 
 def shred_papers(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[str]:
-    """What an agent reads that shreds two papers, one after the other; `decide` is the branch."""
+    """Have an agent shred two papers; return the results that it reads. `decide` is the branch."""
     steps = [*(calls(("shredder_shred", {"paper": x})) for x in PAPERS), says("Done.")]
     with model_endpoint(steps) as endpoint:
         use = make(AgentUseMCPTools, server_name="shredder")
@@ -40,7 +40,7 @@ def shred_papers(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> li
 
 
 def answers(ctx: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """What the history has of them."""
+    """The decisions in the history."""
     events = bridge_of(ctx).history("shredder", "shred")
     decisions = [x for x in events if x.event_kind == "decision"]
     return [(x.change, x.payload["scope"], x.payload["by"]) for x in decisions]

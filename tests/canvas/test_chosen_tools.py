@@ -1,4 +1,4 @@
-"""Which tools an agent has and is shown: groups, filters, its budget, what a person prefers."""
+"""The tools that an agent has and sees: groups, filters, its budget, preferences of a person."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_missing_name_is_reported_with_the_nearest_one(
 
 
 def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
-    """As another one it could let in what nobody wants."""
+    """A guess could let in unwanted tools."""
     filters = ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5)
     for wrong in (*({"tool_filters": x} for x in filters), {"blocked_tools": ["a", 3]}):
         spec = {"standard_tools": {}, "mcp_servers": ["tagged"], **wrong}
@@ -202,7 +202,7 @@ def test_a_blocked_tool_is_not_shown_found_or_called_and_a_trusted_one_comes_fir
 
 
 def test_a_preference_is_for_one_toolbelt_only() -> None:
-    """And adds up, each name once, in the order of the nodes."""
+    """The names of several nodes add up, each once, in the order of the nodes."""
     ctx: dict[str, Any] = {}
     nodes = [
         prefer(always_shown="a, b", toolbelt_name="mine"),

@@ -16,7 +16,7 @@ REBUILD = "Rebuild them with: python -m tools.build_examples"
 
 
 def without_line_numbers(document: Document) -> Document:
-    """Where a class stands in its file only helps to open it there."""
+    """The line number of a class only helps to open it there."""
     for node in nodes_of(document):
         node["extras"].pop("lineNo", None)
     return document
@@ -38,7 +38,7 @@ def test_every_workflow_is_what_its_description_makes_and_has_no_faults() -> Non
 
 @pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
 def test_notes_explain_an_example_and_say_whether_it_goes_on_below(flow: Workflow) -> None:
-    """In a window of 1366x768; one that just touches its edge is seen to be whole."""
+    """The window is 1366x768; an example that touches its edge is still visible as a whole."""
     notes = [node for node in flow.nodes if node.is_note]
     assert len(notes) >= 3
     assert all(node.extras["commentInput"].isascii() for node in notes)
@@ -57,7 +57,7 @@ def test_a_template_fits_into_a_small_window(flow: Workflow) -> None:
 
 
 def lowest_edge(flow: Workflow) -> float:
-    """Where on the canvas's window the lowest node ends."""
+    """The lower edge of the lowest node, in the canvas's window."""
     layout = flow.layout()
     view = layout.view()
     return max(x.bottom for x in layout.boxes.values()) * view.zoom / 100 + view.y

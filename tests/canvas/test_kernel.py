@@ -31,7 +31,7 @@ BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name == 'xa
 
 @pytest.fixture(scope="module")
 def pid_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the workshop server of these workflows says which process it is."""
+    """The file in which the workshop server of these workflows writes the number of its process."""
     return tmp_path_factory.mktemp("kernel") / "workshop.pid"
 
 
@@ -120,7 +120,7 @@ def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> 
 
 
 def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
-    """Of a long traceback the panel shows the end, and the message is its last line."""
+    """The panel shows the end of a long traceback, and the message is its last line."""
     run = shell.run("%run mistaken.py")
     title, _, *message = run.traceback.splitlines()
     assert title == "The workflow stopped at AgentUseMCPTools (UnknownServer):"

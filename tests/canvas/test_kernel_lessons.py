@@ -1,4 +1,4 @@
-"""At the end of a run in a lesson's folder the goals are printed, and elsewhere nothing is."""
+"""A run in a lesson's folder ends with its goals; elsewhere nothing is printed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def goals_in(output: str) -> list[str]:
 
 
 def goals_in_lab(run: Ran) -> list[str]:
-    """The same in a lab: an output of its own at the end, to which the panel scrolls."""
+    """The same in a lab: a separate output at the end, to which the panel scrolls."""
     assert HEAD not in run.output
     return goals_in(run.displayed[-1]["text/plain"])
 

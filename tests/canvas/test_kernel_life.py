@@ -1,4 +1,4 @@
-"""What may happen to a kernel while servers start, run and answer. Nothing is ever left behind.
+"""A kernel in which servers start, run and answer: nothing is left behind, whatever happens.
 
 `Bridge` and nodes are used in cells here; compiled workflows are in `test_kernel.py`. No server
 stays for the next run here; see `test_kernel_warm.py`.
@@ -73,7 +73,7 @@ nodes = add_up()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the kernel runs, with settings for its nodes."""
+    """The kernel's folder, with settings for its nodes."""
     folder = tmp_path_factory.mktemp("life")
     journal = str(folder / "journal")
     servers = {
@@ -95,14 +95,14 @@ def shell(one_kernel: Kernel, folder: Path) -> Kernel:
 
 @pytest.fixture
 def journal(folder: Path) -> Path:
-    """What the servers of this test write."""
+    """The journal of this test's servers."""
     file = folder / "journal"
     file.unlink(missing_ok=True)
     return file
 
 
 def leftovers_in(shell: Kernel) -> list[str]:
-    """What the kernel has now and had not at first, once that has had time to go."""
+    """The threads, processes and files that the kernel did not have at first, after time to end."""
     looks: list[str] = []
 
     def is_clean() -> bool:

@@ -46,7 +46,7 @@ Settle = Callable[..., None]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the kernel runs."""
+    """The kernel's folder."""
     return tmp_path_factory.mktemp("warm")
 
 
@@ -123,7 +123,7 @@ def test_only_a_server_whose_entry_has_changed_starts_anew(
 def test_a_server_whose_program_was_saved_starts_anew(
     shell: Kernel, settle: Settle, tmp_path: Path
 ) -> None:
-    """As a learner does who writes one."""
+    """A learner who writes a server saves it again and again."""
     program = tmp_path / "mine.py"
     shutil.copy(fault_server.__file__, program)
     settle(it={**entry(), "args": ["-S", "-E", str(program), "{}"]})
@@ -154,7 +154,7 @@ def test_a_server_that_is_not_to_stay_ends_with_the_run(shell: Kernel, settle: S
 def test_servers_end_when_their_time_is_over(
     shell: Kernel, settle: Settle, code: str, tmp_path: Path
 ) -> None:
-    """Also after a run that failed, which its traceback keeps alive."""
+    """This includes a run that failed, which its traceback keeps alive."""
     settle({"keepWarm": 0.3}, it=entry(journal=str(tmp_path / "journal")))
     shell.run(code)
     wait_until(lambda: none_runs(tmp_path / "journal"), "the server ended")

@@ -30,7 +30,7 @@ play(ctx, make(MCPCallTool, server_name='stubborn', tool_name='never'))
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """What the servers of this test write: one that stays warm, and two that are hard to end."""
+    """The journal of the servers: one that stays warm, and two that are hard to end."""
     journal = str(tmp_path / "journal")
     servers = {
         "warm": entry(journal=journal, child="polite", ignore_eof=True),

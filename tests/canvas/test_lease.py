@@ -1,4 +1,4 @@
-"""Which bridge a run has, when several runs come and go."""
+"""The bridge of a run, when several runs come and go."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_copy_of_ctx_is_still_one_run() -> None:
 
 
 def pid(ctx: Ctx) -> str:
-    """Of the server process that this run uses."""
+    """The id of the server process that this run uses."""
     return servers.call_tool(ctx, "it", "pid", {})["text"]
 
 

@@ -135,7 +135,7 @@ def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:
 
 
 def test_the_status_of_a_named_server_connects_it_and_a_problem_is_no_error() -> None:
-    """Whoever asks how a server does wants an answer, not an error."""
+    """A question about the state of a server gets an answer, not an error."""
     library, rest = make(MCPServerStatus, server_name="library"), make(MCPServerStatus)
     broken, half = (make(MCPServerStatus, server_name=x) for x in ("broken", "half"))
     play({}, library, rest, broken, half)

@@ -38,7 +38,7 @@ def model_at(endpoint: ModelEndpoint, **more: Any) -> AgentModel:
 
 
 def settings_of(**ports: Any) -> dict[str, Any]:
-    """What an AgentModel and an AgentModelLimits with these ports give."""
+    """The settings that an AgentModel and an AgentModelLimits with these ports give."""
     own = AgentModel.__annotations__
     model = make(AgentModel, **{x: y for x, y in ports.items() if x in own})
     more = {x: y for x, y in ports.items() if x not in own}
@@ -72,7 +72,7 @@ def test_nothing_that_shows_the_settings_shows_a_secret() -> None:
 
 
 def test_a_copy_of_the_settings_still_asks_with_the_key() -> None:
-    """Nodes that run others in parallel copy `ctx` and what is wired."""
+    """Nodes that run others in parallel copy `ctx` and the wired values."""
     with model_endpoint(lambda _: says("Hello.")) as endpoint:
         settings = settings_of(
             provider="openai", model="m", base_url=endpoint.base_url, api_key=KEY,

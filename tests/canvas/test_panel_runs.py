@@ -214,7 +214,7 @@ def test_secrets_are_masked_in_all_events(shell: Kernel, folder: Path) -> None:
 def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_leads_to(
     shell: Kernel, folder: Path
 ) -> None:
-    """So it is with kernels before ipykernel 7, which take no answer while they run."""
+    """Kernels before ipykernel 7 take no answer while they run."""
 
     def approve(event: dict[str, Any]) -> None:
         if event["event"] == "Page":

@@ -47,7 +47,7 @@ def journal(tmp_path: Path) -> Callable[[], list[str]]:
 
 
 def branch() -> tuple[Any, list[str]]:
-    """A branch, and what it is told when it is taken."""
+    """A branch, and a list that grows when the branch runs."""
     visits: list[str] = []
     return call(lambda _: visits.append("here")), visits
 
@@ -95,7 +95,7 @@ def poster(posters: list[Any], **ports: Any) -> tuple[Component, ...]:
 
 
 def test_a_plan_over_a_toolbelt_has_the_tools_that_are_drawn_and_runs_them() -> None:
-    """As an agent with that toolbelt does, with what earlier calls gave."""
+    """It runs them as an agent with that toolbelt does, with the results of earlier calls."""
     posters: list[Any] = []
     use = make(AgentUseMCPTools, server_name="library")
     belt = make(AgentMakeToolbelt)

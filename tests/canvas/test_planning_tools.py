@@ -33,7 +33,7 @@ RULES = [{"name": "gone", "when": {"tool": "shop/list_orders"}, "then": "deny"}]
 
 
 class Outcome(NamedTuple):
-    """What the model of an agent read of its calls, and what it was offered at first."""
+    """The results that an agent's model read, and the tools in its first request."""
 
     results: list[str]
     first_tools: list[str]
@@ -100,7 +100,7 @@ def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[...
 
 
 def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Outcome]) -> None:
-    """In the history, for rules, and for approvals."""
+    """This holds in the history, for rules, and for approvals."""
     outcome = run(
         calls(("execute_tool", {"tool": "shop_cancel_order", "arguments": {"order_id": "7"}})),
         calls(("execute_tool", {"tool": "shop/cancel_order", "arguments": '{"order_id": "8"}'})),

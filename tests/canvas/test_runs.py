@@ -1,4 +1,4 @@
-"""What a run leaves behind: nothing, however it ends, and at once.
+"""A run leaves nothing behind, however it ends.
 
 A run is over when its `ctx` is gone. Errors like to hold the frames they came through, and
 those frames hold `ctx`; where that happens servers run on until garbage is collected.
@@ -30,7 +30,7 @@ Flow = list[Component]
 
 @pytest.fixture(autouse=True, scope="module")
 def _without_what_was_there() -> Iterator[None]:
-    """Looking for garbage passes over all that the tests have loaded, and takes no time."""
+    """The search for garbage skips all modules of the tests, and so takes no time."""
     gc.collect()
     gc.freeze()
     yield
@@ -41,7 +41,7 @@ def _without_what_was_there() -> Iterator[None]:
 def _only_by_counting(
     use_servers: UseServers, library: dict[str, Any], workshop: dict[str, Any]
 ) -> Iterator[None]:
-    """No garbage collection: what is held by itself stays, and is found."""
+    """No garbage collection: objects in a reference cycle stay, and the tests find them."""
     broken = {"command": "no-such-program-anywhere"}
     use_servers(library=library, workshop=workshop, broken=broken, half={})
     gc.collect()

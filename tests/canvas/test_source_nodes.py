@@ -69,7 +69,7 @@ def folder(
 
 
 def use_tool(tool: str, arguments: dict[str, Any], *nodes: Component, ctx: Any = None) -> str:
-    """What a tool gives an agent with these nodes, without a model."""
+    """Call a tool of an agent with these nodes, without a model, and return its result."""
     node = make(AgentRunTool, agent_name="a", tool_name=tool, tool_args=arguments)
     play({} if ctx is None else ctx, *agent_nodes(*nodes), node)
     return node.tool_output.value
@@ -126,7 +126,7 @@ def test_a_mistake_is_reported_at_its_node(node: Any, words: str, ports: dict[st
 def test_an_openapi_document_may_be_on_the_node(
     service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At an address, with some of its tools, or in a file beside the workflow."""
+    """The document is at an address, with some of its tools, or in a file beside the workflow."""
     monkeypatch.setenv("BAKERS_KEY", KEY)
     shop = make(
         AgentUseOpenAPI, spec=f"{service}/openapi.json", service_name="shop",

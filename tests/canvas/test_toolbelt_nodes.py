@@ -74,7 +74,7 @@ def test_a_drawn_tool_works_on_its_input() -> None:
 
 
 def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parameters() -> None:
-    """As tools of xai-agent's workflows are described; without this it got an empty text."""
+    """Tools of xai-agent's workflows are described in this way, and got an empty text before."""
     tool, arguments = drawn("time", call(lambda x: x["time_zone"])), {"time_zone": "Asia/Tokyo"}
     tool[1].value.connect(tool[0].tool_args)
     assert use(tool, arguments).tool_output.value == "Asia/Tokyo"
@@ -119,7 +119,7 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
 
 
 def test_locked_tools_are_in_the_spec_and_stay_locked_for_the_agent() -> None:
-    """Beside the keys of spec 1, and only where somebody wants it."""
+    """The key is beside those of spec 1, and only there if a person sets it."""
     ctx: dict[str, Any] = {}
     belt, plain = (make(AgentMakeToolbelt, lock_tools=x) for x in (True, False))
     init = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)

@@ -52,7 +52,7 @@ def only(lines: list[JsonObject], event: str) -> JsonObject:
 
 
 def note(file: Path, **values: Any) -> JsonObject:
-    """What is written of these values, with a password known."""
+    """Record these values with a known password, and return the line."""
     Recorder(str(file), {"run": "r"}, [Secrets([PASSWORD])]).note("Noted", **values)
     return read_transcript(file)[-1]
 

@@ -67,7 +67,7 @@ def compile_flow(folder: Path, flow: Workflow) -> Path:
 
 
 def run_to_end(script: Path) -> str:
-    """What the script prints, in one line."""
+    """Run the script, and return its output in one line."""
     done = run_script(script, OPENAI_API_KEY="sk-dummy")
     assert done.status == 0, done.errors
     return " ".join((done.output + done.errors).split())
@@ -205,7 +205,7 @@ def test_a_run_waits_even_if_a_person_is_present_and_a_changed_tool_needs_a_new_
 def test_a_call_is_not_made_again_after_its_process_was_killed(
     folder: Path, approve: Callable[..., Finished]
 ) -> None:
-    """What was carried out is not known; the model is told so, and the answer is used up."""
+    """It is unknown whether the call was made; the model reads that, and the answer is used up."""
     shred = calls(("shredder_shred", {"paper": "a library"}))
     with model_endpoint([shred, shred]) as endpoint:
         script = compile_flow(folder, tidying(endpoint))
@@ -232,7 +232,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
 def test_rules_count_the_calls_before_a_run_waited(
     folder: Path, tidy: Callable[..., str], approve: Callable[..., Finished]
 ) -> None:
-    """What was used of a limit is used, and a word that was derived of a call stays."""
+    """The used part of a limit stays used, and so does a word that a rule derived from a call."""
     settings = json.loads((folder / "mcp_settings.json").read_text(encoding="utf-8"))
     settings["rules"] = [
         {"name": "one", "when": {"tool": "file_away"}, "then": {"limit": "1 a run"}},
@@ -259,7 +259,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     tidy: Callable[..., str],
     approve: Callable[..., Finished],
 ) -> None:
-    """Or a restored backup would have a destructive call made again."""
+    """Otherwise a restored backup would repeat a destructive call."""
     file = folder / "tidying.run.json"
     assert tidy(endpoint).endswith("Executing: Print waiting")
     approve("--all")

@@ -104,7 +104,7 @@ def test_calls_with_the_same_id_are_all_there_and_keep_the_name_of_their_fold() 
 
 
 def test_untrusted_text_does_nothing_in_the_card() -> None:
-    """Whoever says it: the model, a server, a person who pasted it."""
+    """The text may come from the model, a server, or a person who pasted it."""
     harness = Harness()
     page = harness.show(
         RunStarted("helper", HOSTILE, "native", (), (HOSTILE,), HOSTILE),

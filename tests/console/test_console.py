@@ -1,4 +1,4 @@
-"""What a run looks like on the screen."""
+"""The lines of a run on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person types for a server's form, as values that fit it."""
+"""Text that a person types for a server's form, as values that fit the form."""
 
 from __future__ import annotations
 

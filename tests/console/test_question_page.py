@@ -87,7 +87,7 @@ def test_a_form_is_checked_and_an_invalid_one_is_asked_again() -> None:
 
 
 def test_a_page_of_others_is_reached_after_a_yes_and_one_to_sign_in_at_until_a_no() -> None:
-    """Who has closed the page of the service could not go on otherwise, and the run would wait."""
+    """A person who closed the page of the service could not go on otherwise."""
     target = "http://127.0.0.1:9/authorize?a=1&b=2"
     page = Page(Question("bank", "Pay.", url=target))
     assert ">Open 127.0.0.1</button>" in page.first()

@@ -1,4 +1,4 @@
-"""Where colours go, and how wide lines are."""
+"""The colours and the width of lines on each kind of surface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person at a terminal who is asked by a server: the words, the ways out, the time."""
+"""Questions of servers at a terminal: their words, the ways out, their time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xai_mcp_agent.console.text import Line
 
 
 def ask(question: Question, *answers: str) -> tuple[Answer, str]:
-    """What comes of a question when this is typed, and all that the person reads."""
+    """Ask a question, type these answers, and return the result and everything that is printed."""
     lines: list[str] = []
     keys: Iterator[str] = iter(answers)
 
@@ -34,7 +34,7 @@ def ask(question: Question, *answers: str) -> tuple[Answer, str]:
 
 
 def fill_in(*answers: str) -> tuple[Answer, str]:
-    """The same for the form above."""
+    """Do the same for the form of the booking server."""
     return ask(Question("booking", "Who comes?", BOOKING), *answers)
 
 

@@ -1,4 +1,4 @@
-"""Long waits say what is waited for, and for how long."""
+"""Long waits show their reason and their length."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SMALL = 1366, 768
 """The window of a small laptop, in pixels."""
 
 TOKEN = "for-tests"
-"""What signs a person in to the lab."""
+"""The token that signs a person in to the lab."""
 
 _BASE = "/user/ada"  # as behind JupyterHub
 _START_SECONDS = 120.0  # the lab's start on a very busy machine
@@ -119,7 +119,7 @@ def wait_for_lab(page: Page) -> None:
 
 
 def _keep_quiet(home: Path) -> None:
-    """No question about news in front of what is to be seen."""
+    """Switch off the question about news, which would cover the page."""
     settings = home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
     settings.mkdir(parents=True)
     quiet = '{"fetchNews": "false", "checkForUpdates": false}'

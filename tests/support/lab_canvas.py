@@ -238,7 +238,7 @@ class Canvas:
         return [DrawnNode(**node) for node in self.page.evaluate(_GEOMETRY)]
 
     def area(self) -> FloatRect:
-        """Where on the page the workflow in front is shown."""
+        """The place of the workflow in front on the page."""
         return self.page.evaluate(_AREA)
 
     def fit(self, margin: float) -> None:
@@ -382,7 +382,7 @@ class Canvas:
         return [*self.page.locator(notices).all_inner_texts(), *self._console]
 
     def account(self) -> dict[str, str]:
-        """What a person would look at to see why a test failed: texts by where they stand."""
+        """The texts that explain why a test failed, by their places."""
         read = "where => document.querySelector(where)?.innerText ?? ''"
         further = {x.url: x.evaluate(read, "body") for x in self.page.context.pages[1:]}
         return {
@@ -393,7 +393,7 @@ class Canvas:
         }
 
     def picture(self, file: Path) -> None:
-        """Keep what is to be seen now; of further pages in files with a number."""
+        """Save a picture of the window; further pages go to files with a number."""
         file.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=file)
         for number, page in enumerate(self.page.context.pages[1:], 2):

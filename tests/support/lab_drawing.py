@@ -41,7 +41,7 @@ _MEASURE = f"""() => {{
 
 @dataclass(frozen=True)
 class Drawing:
-    """The boxes of all nodes that are to be seen, and all lines, in pixels of the page."""
+    """The boxes of all visible nodes, and all lines, in pixels of the page."""
 
     names: dict[str, str]
     boxes: dict[str, Box]

@@ -1,4 +1,4 @@
-"""What a person's hands do in a window of the lab, and how long hands take for it.
+"""Gestures of a person in a window of the lab, and the time that hands need for them.
 
 The seconds are those of the keystroke-level model (Card, Moran and Newell, 1980): deciding 1.35,
 pointing 1.1, pressing or letting go a button 0.1, a key 0.28, a hand to the keys or back 0.4.
@@ -48,7 +48,7 @@ class Gestures:
 
     @property
     def seconds(self) -> float:
-        """How long a practised person's hands take for them."""
+        """The time that a practised person's hands need for them."""
         mouse = self.clicks * 2 * _BUTTON + self.drags * (_POINT + 2 * _BUTTON)
         deciding = (self.clicks + self.drags) * (_DECIDE + _POINT)
         return mouse + deciding + self.texts * 2 * _HOME + self.keys * _KEY
@@ -60,5 +60,5 @@ def count_gestures(page: Page) -> None:
 
 
 def gestures(page: Page) -> Gestures:
-    """What was done since the counting began."""
+    """The gestures since the counting began."""
     return Gestures(**page.evaluate("() => window.gestures"))

@@ -184,7 +184,7 @@ class Mouse:
         wait_for_page(lambda: self._count(end) > count, f"{end} is drawn", seconds)
 
     def _type(self, text: str) -> bool:
-        """Type it in place of what is there; a dialog that is just opening may lose it."""
+        """Replace the text in the box; a dialog that is just opening may lose it."""
         self._enter_box()
         self._page.keyboard.press("ControlOrMeta+a")
         self._page.keyboard.insert_text(text)
@@ -231,7 +231,7 @@ def _middle(thing: Locator) -> tuple[float, float]:
 
 
 def _place(thing: Locator) -> FloatRect:
-    """Where it is on the page. The canvas draws nodes anew now and then: it is waited for."""
+    """The place of an element on the page, once the canvas has drawn it."""
     places: list[FloatRect] = []
 
     def is_there() -> bool:

@@ -23,7 +23,7 @@ _AT_ONCE = "items => items.forEach(x => x.setAttribute('data-delay-show', '1'))"
 
 @dataclass(frozen=True)
 class Tip:
-    """What is shown about a node. `text` has single spaces, `place` is on the page."""
+    """The tip of a node. `text` has single spaces, `place` is on the page."""
 
     text: str
     headings: list[str]

@@ -100,7 +100,7 @@ class Panel:
         expect(self.questions.filter(has_text=text.splitlines()[0])).to_have_count(0)
 
     def mark(self, node: str) -> str:
-        """What stands at a node, by its name; nothing where it has no mark."""
+        """The mark of a node, by its name; empty if it has none."""
         script = "x => getComputedStyle(x, '::after').content.replace(/^none$|\"/g, '')"
         return self.page.locator(
             f'{FRONT} div.node:has(> [data-default-node-name="{node}"]), '

@@ -46,7 +46,7 @@ class Learner:
         self.run()
 
     def run(self) -> None:
-        """Run to the end, after which the goals are told."""
+        """Run to the end, and keep the output with the goals."""
         self.canvas.run()
         self.canvas.bring_panel_in_front()
         self.output = self.canvas.wait_for_text(" goals met")

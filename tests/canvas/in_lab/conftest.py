@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def address(folder: Path) -> Iterator[str]:
-    """Where the lab of this folder is."""
+    """The address of this folder's lab."""
     if chromium() is None:
         pytest.skip("no Chromium on this machine")
     with lab(folder, LAB_PYTHON) as address:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def process(folder: Path) -> Generator[ExitStack]:
-    """What a process with the servers of the lab's folder keeps, to be ended by the last test."""
+    """The resources of a process with the servers of the lab's folder, which the last test ends."""
     settings = folder / "mcp_settings.json"
     with ExitStack() as process, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(folder))

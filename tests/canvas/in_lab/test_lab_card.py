@@ -92,7 +92,7 @@ def both_themes(canvas: Canvas) -> Iterator[str]:
 
 
 def cards(canvas: Canvas) -> Locator:
-    """The cards that are to be seen."""
+    """The visible cards."""
     return output(canvas).locator(".xai-card:visible")
 
 
@@ -151,7 +151,7 @@ def put_file_over_panel(canvas: Canvas, folder: Path) -> Locator:
 
 
 class Step:
-    """Where a script waits in its middle: `code` in it, until `go`."""
+    """A point where a script waits: its `code` there returns after `go`."""
 
     def __init__(self, folder: Path, name: str = "go-on") -> None:
         self._file = folder / name
@@ -164,7 +164,7 @@ class Step:
 
 
 def test_the_answer_of_the_quickstart_is_in_sight(canvas: Canvas) -> None:
-    """Whatever a node after it prints; nothing has to be scrolled or opened.
+    """The output of later nodes does not hide it; nothing has to be scrolled or opened.
 
     It needs no kernel of the panel at the right, which is closed.
     """
@@ -263,7 +263,7 @@ def test_of_two_cards_the_last_is_in_sight_unless_a_person_scrolls(
 
 
 def test_the_card_of_an_agent_that_another_one_asks_is_whole(canvas: Canvas, folder: Path) -> None:
-    """Also of one that it asks in turn, in either theme."""
+    """So is the card of an agent that this one asks in turn, in both themes."""
     asks = [f"console_{x} = Console('agent {x}').__enter__()\nstart(console_{x})" for x in range(2)]
     run_code(canvas, folder, "\n".join([_START, *asks, 'run("innermost", "It is done.")']))
     for _ in both_themes(canvas):
@@ -301,7 +301,7 @@ AgentRun().execute({{}})
 def test_an_error_is_reported_once(
     canvas: Canvas, folder: Path, event: str, in_block: bool
 ) -> None:
-    """In the card that it ended; below it only where no card says it."""
+    """The card shows it; the text below shows it only if no card does."""
     canvas.start_script(write(folder, _FAILING.format(event=event)))
     block = output(canvas).locator("[data-mime-type='application/vnd.jupyter.stderr']")
     expect(block).to_contain_text("The workflow stopped at AgentRun (ServerError):")
@@ -344,7 +344,7 @@ def test_the_panel_stays_where_a_person_scrolled_it(canvas: Canvas, folder: Path
 def test_the_panel_comes_in_front_with_the_card_and_without_the_focus(
     canvas: Canvas, folder: Path
 ) -> None:
-    """Who types elsewhere goes on typing."""
+    """A person who types elsewhere goes on typing."""
     put_file_over_panel(canvas, folder)
     typed = open_text(canvas, folder, "typed.txt", mode="split-right")
     typed.press_sequentially("before ")

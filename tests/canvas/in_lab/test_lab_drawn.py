@@ -110,7 +110,7 @@ def test_an_adopted_workflow_keeps_every_link_saved_or_reloaded_and_compiles(
 
 
 def test_a_mended_drawing_opens_whole_and_keeps_its_links(canvas: Canvas, folder: Path) -> None:
-    """Of 2024, with wires that were drawn twice, and types that names alone say."""
+    """The drawing is from 2024, with wires that were drawn twice, and types only in names."""
     file = folder / "demo_of_a_talk.xircuits"
     file.write_text(SHAPES["demo_of_a_talk"].text(), encoding="utf-8")
     adopted = adopt_file(file).written

@@ -51,7 +51,7 @@ def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
 
 
 def test_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Canvas) -> None:
-    """Whatever notices of the lab lie on the page: none lies on the box."""
+    """Notices of the lab on the page do not cover the box."""
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew()
     notices = canvas.page.evaluate(_NOTIFY)
@@ -81,7 +81,7 @@ def test_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Canvas) -
 def test_a_workflow_without_an_agent_says_so_and_runs_as_drawn(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    """Also one whose name has a space, which Xircuits' own Run cannot run."""
+    """The workflow's name has a space; Xircuits' own Run cannot run it."""
     path = calling(folder, "add_them", "workshop", "add", {"a": 20, "b": 22})
     shutil.copy(folder / path, folder / "add them.xircuits")
     canvas.open_workflow("add them.xircuits")
@@ -142,7 +142,7 @@ def test_stop_cancels_the_call_and_the_next_question_works(
 def test_a_run_during_a_run_waits_for_it_or_stops_it_and_each_answer_stays(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    """Of Xircuits' button and of the chat."""
+    """The runs start by Xircuits' button and by the chat."""
     go_on = threading.Semaphore(0)
 
     def answer(_: dict[str, Any]) -> Step:
@@ -251,7 +251,7 @@ def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
 def test_a_run_is_shown_and_answered_in_a_window_that_comes_later(
     panel: Panel, canvas: Canvas, folder: Path, address: str
 ) -> None:
-    """So it is with a page that is loaded again; the conversations before it stay as well."""
+    """The same holds for a reloaded page; earlier conversations stay as well."""
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew().ask("Which books do you have about travel?")
     shred = calls(("shredder_shred", {"paper": "note"}))

@@ -39,7 +39,7 @@ def script(folder: Path) -> str:
 
 
 def service_page(panel: Panel) -> Page:
-    """What the panel's button leads to."""
+    """Press the panel's button, and return the page that it opens."""
     question = panel.questions.filter(has_text="Sign in to notes")
     button = question.get_by_role("button", name="Sign in at 127.0.0.1")
     with panel.page.expect_popup() as popup:

@@ -1,4 +1,4 @@
-"""What a lesson's goals say of the events of a run."""
+"""The goals of a lesson, judged by the events of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lessons: what is shipped is in order, an untouched one is not done, a solution is.
+"""The lessons: the shipped files have no faults, an untouched lesson fails, its solution passes.
 
 Every lesson is run here as a learner finds it and as its solution, once for all tests.
 """
@@ -35,7 +35,7 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 
 def check_all(folder: Path, texts: dict[str, str]) -> dict[str, LessonCheck]:
-    """What the check says of each lesson in a new learner's folder, saved with these texts."""
+    """Check each lesson in a new learner's folder, with these texts as its workflows."""
     lab = init_folder(folder / "lab", workshop=True).folder
     for lesson in LESSONS:
         home = lab / "workshop" / lesson.folder
