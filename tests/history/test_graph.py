@@ -13,7 +13,8 @@ from tests.support.recorded import History, a_tool
 from xai_mcp_agent import Graph
 from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.core.tools import META, SourceKind
-from xai_mcp_agent.history.graph import Edge, Flowchart
+from xai_mcp_agent.history.flowchart import Flowchart
+from xai_mcp_agent.history.graph import Edge
 from xai_mcp_agent.history.history import When
 
 ACP = SourceKind("acp", "agent")

@@ -1,4 +1,4 @@
-"""The event graph (spec 2): what there is, what hangs on what, and what is gone and why.
+"""The event graph (spec 2): the project, its sources and tools, and the links between them.
 
 knowledge:<project>_<hash>
   <hash>:tools
@@ -9,7 +9,6 @@ knowledge:<project>_<hash>
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,9 +17,9 @@ from typing import Literal, TypeAlias, cast
 from ..core.json import JsonObject
 from ..core.tools import MCP, META, STATIC, ToolKey
 from .event import Links, Project, Subject
+from .flowchart import Flowchart
 from .records import Records, SourceRecord, ToolState, is_usual_end, state_of
 from .usage import NO_USAGE, Usage
-from .wording import plain
 
 NodeKind: TypeAlias = Literal[
     "project", "tools", "source", "tool", "prompt", "resource", "template"
@@ -32,7 +31,7 @@ ToolFlow: TypeAlias = "tuple[Subject, Subject, DataFlow]"
 """Flow from one tool's result to another's parameter."""
 
 LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
-"""Number of events about a subject with these links."""
+"""Subjects, links of their events, and the number of events with these links."""
 _LINK_KINDS: tuple[LinkKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
 _ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
 _NOT_CONNECTED = "It is not connected."
@@ -40,23 +39,8 @@ _NOT_CONNECTED = "It is not connected."
 RESTING = "starts when needed"
 """Remark on a source that is in order and not connected."""
 # Limits of Mermaid, and of what a person can read.
-_MOST_DRAWN, _MOST_SOURCES = 300, 50
-_LEAST_DRAWN_OF_A_SOURCE = 5
-_MOST_FLOWS_DRAWN = 40
-_LABEL_CHARS = 80
-# Everything else in a label is written as a number, so that it is only a character: no end of the
-# quotes, no HTML, no Markdown, no entity, no directive.
-_HARMLESS = re.compile(r"[A-Za-z0-9_ ]")
-_STYLES = {
-    "project": "font-weight:bold",
-    "tools": "font-weight:bold",
-    "source": "font-weight:bold",
-    **dict.fromkeys(("tool", "prompt", "resource", "template"), "stroke-width:1px"),
-    "at_rest": "stroke-dasharray:4 3,opacity:0.75",
-    "gone": "stroke:#c0392b,stroke-dasharray:2 2,text-decoration:line-through",
-    "more": "stroke-dasharray:1 3,font-style:italic",
-    "chosen": "stroke-width:3px,font-weight:bold",
-}
+_MOST_TOOLS, _MOST_SOURCES, _MOST_FLOWS = 300, 50, 40
+_LEAST_TOOLS_OF_SOURCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +48,9 @@ class Node:
     """Node of the graph. `why` says why it is not `available`.
 
     `id` is its `context_id`, with a suffix if others have the same one: names may contain the
-    underscores that join them. A source is available while it is connected; `at rest` is what its
-    source would offer if it were connected, and `gone` what it no longer offers. A source at rest
-    starts when it is needed, unless it `has_failed`. `usage` is a tool's.
+    underscores that join them. A source is available while it is connected, and otherwise at rest:
+    it starts when it is needed, unless it `has_failed`. A tool is `at rest` if its source would
+    offer it, and `gone` if its source no longer does. `usage` is a tool's.
     """
 
     id: str
@@ -115,7 +99,7 @@ class DataFlow:
     """Flow from one tool to another: a path in the result, as a parameter.
 
     `field` is "" for the whole result. `score` is 0 to 1, `fit` the part of the shapes alone, and
-    `conversion` what has to be done to the value, "" for nothing.
+    `conversion` the conversion that the value needs, "" for none.
     """
 
     field: str
@@ -127,23 +111,23 @@ class DataFlow:
 
     @property
     def label(self) -> str:
-        """Return what flows, and how well it fits."""
+        """Return the field, the parameter and the score, as a label."""
         return f"{self.field or 'result'} as {self.parameter}, {self.score:.2f}"
 
     @property
     def why(self) -> str:
-        """Return the reasons and the conversion, in words."""
+        """Return the reasons and the conversion, as text."""
         reasons = [*self.reasons, *([self.conversion] if self.conversion else [])]
         return "; ".join(reasons) or "the types fit"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Link between nodes, by their ids, and how many events said so.
+    """Link between nodes, by their ids, and the number of events with this link.
 
-    An event that confirms its subject `reinforces` it; otherwise it `contradicts` it. No event says
-    that a tool `belongs_to` its source, or what may flow between tools (`data_flow`, with its
-    `flow`): that is computed for a request about one source or tool.
+    An event that confirms its subject `reinforces` it; otherwise it `contradicts` it. The links
+    `belongs_to`, from a tool to its source, and `data_flow`, with its `flow`, come from no event:
+    they are computed for a request about one source or tool.
     """
 
     source: str
@@ -153,7 +137,7 @@ class Edge:
     flow: DataFlow | None = None
 
     def as_json(self) -> JsonObject:
-        """Return the link; for a flow also what flows, and why."""
+        """Return all fields of the link, and of its flow."""
         flow = {} if self.flow is None else asdict(self.flow)
         ends = {"source": self.source, "target": self.target}
         return {**ends, "kind": self.kind, "count": self.count, **flow}
@@ -161,11 +145,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """All sources and tools that ever existed, in the order of a tree: each after what it extends.
+    """All sources and tools that ever existed, in the order of a tree: children after parents.
 
     Or the neighbourhood of one source or tool (`focus`, ids of nodes), with its flows, the best
-    first: `flows_left_out` counts the others, and `tools_unseen` the tools of the source whose
-    flows were not computed.
+    first. `flows_left_out` counts the omitted flows, and `tools_unseen` the tools of the source
+    whose flows were not computed.
     """
 
     project: Project
@@ -181,7 +165,7 @@ class Graph:
         return [x for x in self.edges if x.flow]
 
     def children(self) -> dict[str, list[Node]]:
-        """Return the nodes that extend a node, by its id."""
+        """Return the children of each node, by its id."""
         nodes = {x.id: x for x in self.nodes}
         children: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
         for edge in self.edges:
@@ -190,7 +174,7 @@ class Graph:
         return children
 
     def marked(self, is_off: Callable[[ToolKey], bool]) -> Graph:
-        """Return the graph with these decisions about which tools are switched off."""
+        """Return the graph with the decisions about disabled tools."""
 
         def mark(node: Node) -> Node:
             if node.subject is None or not node.subject.is_tool:
@@ -201,25 +185,25 @@ class Graph:
 
     def as_json(self) -> JsonObject:
         """Return the project, the nodes, the edges, and the focus."""
-        left_out = {"flows_left_out": self.flows_left_out, "tools_unseen": self.tools_unseen}
+        omitted = {"flows_left_out": self.flows_left_out, "tools_unseen": self.tools_unseen}
         return {
             "project": asdict(self.project),
             "nodes": [x.as_json() for x in self.nodes],
             "edges": [x.as_json() for x in self.edges],
-            **({"focus": [*self.focus], **left_out} if self.focus else {}),
+            **({"focus": [*self.focus], **omitted} if self.focus else {}),
         }
 
     def around(
         self,
         focus: Collection[Subject],
         flows: Sequence[ToolFlow],
-        left_out: int = 0,
-        unseen: int = 0,
+        flows_omitted: int = 0,
+        tools_unseen: int = 0,
     ) -> Graph:
-        """Return the chosen sources with all their tools, or the chosen tools; and these flows.
+        """Return these sources with all their tools, or these tools, and the flows.
 
-        It includes what these extend, and the tools and sources at the other end of the flows,
-        which keep their order.
+        It includes their parents, and the tools and sources at the other ends of the flows. The
+        flows keep their order.
         """
         ids = {x.subject: x.id for x in self.nodes if x.subject is not None}
         tools = {*focus, *(x for producer, consumer, _ in flows for x in (producer, consumer))}
@@ -240,11 +224,11 @@ class Graph:
         ]
         return replace(
             self, nodes=nodes, edges=tuple(edges), focus=tuple(ids[x] for x in focus if x in ids),
-            flows_left_out=left_out, tools_unseen=unseen,
+            flows_left_out=flows_omitted, tools_unseen=tools_unseen,
         )  # fmt: skip
 
     def as_mermaid(self) -> str:
-        """Return the tree as a Mermaid flowchart; a few stand for a source's very many tools.
+        """Return the tree as a Mermaid flowchart, without some tools of large sources.
 
         Flows are dotted arrows.
         """
@@ -266,7 +250,7 @@ def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
 
 
 def _subjects(records: Records) -> list[Subject]:
-    """Return what sources reported, in the order of the tree, not what was only decided about."""
+    """Return the subjects of the tree in order, without tools that only have decisions."""
     tools = [x.subject for x in records.items.values() if x.definition]
     anchors = {x.anchor for x in tools if x.kind.connects}
     return sorted({*records.sources, *anchors, *tools}, key=_place)
@@ -313,11 +297,11 @@ def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> No
 
 
 def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[Edge]:
-    """Yield the links of events, and what each node extends, even if the events are lost."""
+    """Yield the links of events, and the parent of each node, even if its events are lost."""
     counts: Counter[tuple[str, str, EdgeKind]] = Counter()
     for subject, of_event, times in links:
         if subject in ids:
-            # Ids are ambiguous, so only those that a link can mean are tried.
+            # Ids are ambiguous, so only the possible targets of a link count.
             near = {x.context_id: ids[x] for x in (subject.anchor, subject) if x in ids}
             near |= {x: x for x in (project.knowledge_id, project.tools_id)}
             for kind in _LINK_KINDS:
@@ -334,47 +318,14 @@ def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> I
 # Mermaid
 
 
-class Flowchart:
-    """Lines of a Mermaid flowchart, in which strangers' names are never more than text."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._count = 0
-
-    def node(self, label: str, style: str, remark: str = "") -> str:
-        """Add a node with this label and, in a second line, a remark; return its id."""
-        name = f"n{self._count}"
-        self._count += 1
-        text = f"{_escaped(label)}<br/>{_escaped(remark)}" if remark else _escaped(label)
-        self._lines.append(f'  {name}["{text}"]:::{style}')
-        return name
-
-    def edge(self, source: str, target: str) -> None:
-        """Add a line from one node to another."""
-        self._lines.append(f"  {source} --> {target}")
-
-    def flow(self, source: str, target: str, label: str) -> None:
-        """Add a dotted arrow from one node to another, labelled with what flows."""
-        self._lines.append(f'  {source} -.->|"{_escaped(label)}"| {target}')
-
-    def __str__(self) -> str:
-        styles = [f"  classDef {name} {style}" for name, style in _STYLES.items()]
-        return "\n".join(["flowchart LR", *self._lines, *styles]) + "\n"
-
-
-def _escaped(text: str) -> str:
-    label = plain(text, _LABEL_CHARS) or " "
-    return "".join(x if _HARMLESS.match(x) else f"#{ord(x)};" for x in label)
-
-
 class _Drawing:
-    """Draws a graph: its tree, which may be abridged, and then the flows."""
+    """Draws a graph: its tree, perhaps without some tools, and then the flows."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._chart, self._children = graph, Flowchart(), graph.children()
         sources = sum(x.kind == "source" for x in graph.nodes)
-        self._most = max(_LEAST_DRAWN_OF_A_SOURCE, _MOST_DRAWN // (min(sources, _MOST_SOURCES) + 1))
-        self._drawn: dict[str, str] = {}
+        self._most = max(_LEAST_TOOLS_OF_SOURCE, _MOST_TOOLS // (min(sources, _MOST_SOURCES) + 1))
+        self._boxes: dict[str, str] = {}
         self._flowing = {x for edge in graph.flows for x in (edge.source, edge.target)}
 
     def text(self) -> str:
@@ -390,7 +341,7 @@ class _Drawing:
         tools = [x for x in below if x.is_leaf]
         others = [x for x in below if not x.is_leaf]
         for some, limit in ((tools, self._most), (others, _MOST_SOURCES)):
-            for child in self._shown(some, limit):
+            for child in self._select(some, limit):
                 here = self._node(child)
                 chart.edge(box, here)
                 self._tree(child, here)
@@ -401,12 +352,12 @@ class _Drawing:
         """Add the flows between drawn tools, and count the others."""
         flows, count = self._graph.flows, 0
         for edge in flows:
-            source, target = self._drawn.get(edge.source), self._drawn.get(edge.target)
-            if edge.flow and source and target and count < _MOST_FLOWS_DRAWN:
+            source, target = self._boxes.get(edge.source), self._boxes.get(edge.target)
+            if edge.flow and source and target and count < _MOST_FLOWS:
                 self._chart.flow(source, target, edge.flow.label)
                 count += 1
-        if left_out := self._graph.flows_left_out + len(flows) - count:
-            self._chart.node(f"and {left_out} more flows", "more")
+        if omitted := self._graph.flows_left_out + len(flows) - count:
+            self._chart.node(f"and {omitted} more flows", "more")
 
     def _node(self, node: Node) -> str:
         label = node.context_id if node.kind == "tools" else node.label
@@ -414,11 +365,11 @@ class _Drawing:
         style = "chosen" if node.id in self._graph.focus and node.is_alive else style
         is_resting = node.kind == "source" and not node.is_alive and not node.has_failed
         box = self._chart.node(label, style, RESTING if is_resting else node.problem)
-        self._drawn[node.id] = box
+        self._boxes[node.id] = box
         return box
 
-    def _shown(self, nodes: list[Node], most: int) -> list[Node]:
-        """Return as many as can be shown, first those with flows and those that are gone."""
+    def _select(self, nodes: list[Node], most: int) -> list[Node]:
+        """Return at most so many nodes in order, first those with flows and gone ones."""
         if len(nodes) <= most:
             return nodes
         first = sorted(nodes, key=lambda x: (x.id not in self._flowing, x.state != "gone"))
