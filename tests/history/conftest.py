@@ -1,4 +1,4 @@
-"""A history in each kind of store in turn, as its writer thread or as a person sees it."""
+"""A history in each kind of store, through its writer or through its queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xai_mcp_agent.history.recording.report_writer import ReportWriter
 
 @pytest.fixture(params=[MEMORY, POSTGRESQL])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new place in each kind of database: a file is one as memory is."""
+    """A new place in each kind of database; memory stands for files, too."""
     if request.param == MEMORY:
         return place_of("memory", tmp_path)
     server = request.getfixturevalue("postgresql")
@@ -33,6 +33,6 @@ def writer(place: Place) -> Generator[ReportWriter]:
 
 @pytest.fixture
 def history() -> Generator[History]:
-    """An empty history in memory, which grows by an hour with each report."""
+    """An empty history in memory, whose clock advances by an hour with each report."""
     with a_history() as history:
         yield history

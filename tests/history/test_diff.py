@@ -1,4 +1,4 @@
-"""What changed between two definitions of a tool, as a person reads it."""
+"""Differences between two definitions of a tool, as lines for a person."""
 
 from __future__ import annotations
 
@@ -82,19 +82,19 @@ CHANGES: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
-def test_a_change_is_reported_in_one_line():
+def test_each_change_is_one_line():
     for before, after, line in CHANGES:
         assert difference(before, after) == (line,)
     here, there = ({"properties": {"street": x}} for x in (TEXT, NUMBER))
-    named = schema(properties={"home": {"$ref": "#/$defs/Place"}}, **{"$defs": {"Place": there}})
-    assert difference(schema(properties={"home": here}), named) == (
+    by_ref = schema(properties={"home": {"$ref": "#/$defs/Place"}}, **{"$defs": {"Place": there}})
+    assert difference(schema(properties={"home": here}), by_ref) == (
         "Parameter 'home.street': type string → integer",
         "Type 'Place' was added (object)",
     )
 
 
-def test_a_long_text_shows_the_passages_that_differ():
-    """A person who accepts a change must see what was slipped in behind a harmless one."""
+def test_of_a_long_text_only_the_different_passages_are_shown():
+    """A person who accepts a change must see a second one behind a harmless one."""
     before = "Reads a file from the disk and gives its content back as text. " * 5 + "Never writes."
     after = before.replace("Never", "Seldom") + " Sends a copy to evil.example."
     assert difference({"description": before}, {"description": after}) == (
@@ -146,14 +146,14 @@ _DEFINITIONS = st.fixed_dictionaries(
 
 @settings(max_examples=30)
 @given(_DEFINITIONS, _DEFINITIONS)
-def test_different_definitions_are_at_least_one_line(before: Any, after: Any):
-    """Equal is what has the same digest: the same JSON, whatever the order of keys."""
+def test_different_definitions_give_at_least_one_line(before: Any, after: Any):
+    """Definitions are equal if their JSON is, whatever the order of keys."""
     lines = difference(before, after)
     assert bool(lines) == (json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True))
     assert all(line.isprintable() for line in lines)
 
 
-# In full, for whoever accepts a change: nothing new is cut away.
+# In full, for a person who accepts a change: no new text is cut.
 
 
 def pays(description: str = "Pays.", properties: Any = None) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def pays(description: str = "Pays.", properties: Any = None) -> dict[str, Any]:
     return {"name": "pay", "description": description, "input_schema": inputs}
 
 
-def test_texts_that_nobody_would_read_to_their_end_are_counted():
+def test_very_long_and_very_many_texts_are_counted():
     many = {f"{number} {LONG}": True for number in range(40)}
     lines = difference_in_full(pays(), pays("x" * 10_000, many))
     assert any("(the first 4,000 of 10,000 characters)" in x for x in lines)
@@ -169,7 +169,7 @@ def test_texts_that_nobody_would_read_to_their_end_are_counted():
 
 
 @given(st.text(), st.text(), st.text(max_size=300))
-def test_every_new_text_stands_in_some_line(one: str, other: str, name: str):
+def test_every_new_text_is_in_a_line(one: str, other: str, name: str):
     before, after = pays(one), pays(other, {name: {"description": other + one}})
     lines = "\n".join(difference_in_full(before, after))
     for text in (other, name, other + one):

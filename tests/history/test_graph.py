@@ -1,4 +1,4 @@
-"""The event graph of spec 2: drawn from events, with what is dead and why, for people and tools."""
+"""The event graph of spec 2: built from events, with states and reasons, as JSON and Mermaid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACP = SourceKind("acp", "agent")
 MOST_CHARS, MOST_EDGES = 50_000, 500
 MANY = [a_tool(f"t{i:04}") for i in range(3000)]
 
-# Spec 2, "Event Graph (Combined)", word for word but for the remarks behind the arrows.
+# Spec 2, "Event Graph (Combined)", without the remarks after the arrows.
 SPEC = """\
 knowledge:{project_name}_{repo_hash}
   └── {repo_hash}:tools
@@ -43,12 +43,12 @@ knowledge:{project_name}_{repo_hash}
 
 
 def tree(graph: Graph) -> set[tuple[str, str]]:
-    """Return the pairs of a node and what it extends."""
+    """Return the pairs of a node and its parent."""
     return {(x.source, x.target) for x in graph.edges if x.kind == "extends"}
 
 
 def tree_of_text(text: str) -> set[tuple[str, str]]:
-    """Return the same pairs of a drawing that indents each node below what it extends."""
+    """Return the same pairs from a text that indents each node below its parent."""
     pairs: set[tuple[str, str]] = set()
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
@@ -66,8 +66,8 @@ def links(graph: Graph, name: str) -> dict[tuple[str, str], int]:
     return {(x.kind, x.target): x.count for x in edges}
 
 
-def test_the_graph_of_the_spec_is_drawn_from_its_events(history: History):
-    """Spec 2, Event Graph (Combined): the same nodes, each hanging on the same one."""
+def test_events_give_the_graph_of_the_spec(history: History):
+    """Spec 2, Event Graph (Combined): the same nodes with the same parents."""
     history.seeded(a_tool("bash"), a_tool("edit_file"))
     history.seeded(a_tool("tool_search"), a_tool("tool_explain"), a_tool("task"), kind=META)
     history.connected("filesystem-server", a_tool("read"), a_tool("write"))
@@ -97,7 +97,7 @@ def test_links_are_those_of_the_events(history: History):
     assert Edge(log, git, "extends", 2) in graph.edges
 
 
-def test_dead_nodes_say_why(history: History):
+def test_unavailable_nodes_have_a_reason(history: History):
     history.connected("git", a_tool("log"), a_tool("blame"))
     history.listed("git", a_tool("log"))
     history.connected("time", a_tool("now"))
@@ -122,8 +122,8 @@ def test_dead_nodes_say_why(history: History):
     assert [x.strip() for x in lines if "-->" in x][:3] == ["n0 --> n1", "n1 --> n2", "n2 --> n3"]
 
 
-def test_tools_whose_ids_look_alike_stay_two(history: History):
-    """Names may hold the underscores by which spec 2 joins them."""
+def test_tools_with_equal_context_ids_stay_separate(history: History):
+    """Names may contain the underscores with which spec 2 joins them."""
     history.connected("a", a_tool("b_c"))
     history.connected("a_b", a_tool("c"), a_tool("d"))
     history.lost("a", "Closed.")
@@ -132,11 +132,11 @@ def test_tools_whose_ids_look_alike_stay_two(history: History):
     assert len({x.id for x in alike}) == 2
     sources = {x.subject and x.subject.source: x.is_alive for x in alike}
     assert sources == {"a": False, "a_b": True}
-    hangs_on = dict(tree(graph))
-    assert sorted(hangs_on[x.id] for x in alike) == ["mcp:a", "mcp:a_b"]
+    parents = dict(tree(graph))
+    assert sorted(parents[x.id] for x in alike) == ["mcp:a", "mcp:a_b"]
     dead = next(x for x in alike if not x.is_alive)
     assert links(graph, dead.id)["contradicts", dead.id] == 1
-    assert "mcp_tool:a_b_d" in hangs_on, "no other id is touched"
+    assert "mcp_tool:a_b_d" in parents, "no other id is touched"
 
 
 # Mermaid
@@ -149,7 +149,7 @@ LINE = re.compile(
 
 
 @given(st.text(), st.text())
-def test_a_line_stays_a_node_whatever_its_name_is(name: str, reason: str):
+def test_any_name_is_one_node_of_the_flowchart(name: str, reason: str):
     chart = Flowchart()
     one, other = chart.node(name, "tool"), chart.node("x", "gone", reason)
     chart.edge(one, other)
@@ -160,7 +160,7 @@ def test_a_line_stays_a_node_whatever_its_name_is(name: str, reason: str):
     assert sum("-.->" in x for x in lines) == 1
 
 
-def test_flows_are_drawn_though_a_server_has_more_tools_than_fit(history: History):
+def test_flows_are_drawn_even_if_a_server_has_too_many_tools(history: History):
     history.connected("shop", *MANY[:400], *SHOP)
     history.connected("post", *POST)
     graph = history.store.tool_graph(When(), "shop", None)
@@ -173,7 +173,7 @@ def test_flows_are_drawn_though_a_server_has_more_tools_than_fit(history: Histor
     assert re.search(r'"and \d+ more flows"\]:::more', few)
 
 
-def test_some_of_thousands_of_tools_stand_for_all(history: History):
+def test_of_thousands_of_tools_only_some_are_drawn(history: History):
     history.connected("many", *MANY)
     history.listed("many", *MANY[:-1])
     for i in range(60):

@@ -1,4 +1,4 @@
-"""Spec 2 played with real servers: the whole event list, link by link and payload by payload."""
+"""The events of real servers are those of spec 2, with all links and payloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINKS = ("extends", "related_to", "reinforces", "contradicts")
 
 
 class Spec:
-    """The events as spec 2 writes them."""
+    """Expected events of spec 2."""
 
     def __init__(self, bridge: Bridge, transport: str = "stdio") -> None:
         project: Project = ask(bridge, lambda store: store.project)
@@ -34,7 +34,7 @@ class Spec:
     def event(
         self, change: str, context_id: str, payload: JsonObject, reason: str = "", **links: str
     ) -> JsonObject:
-        """One event; a link is to one other."""
+        """One event; each link has one target."""
         is_tool = context_id.startswith(TOOLS)
         return {
             "context_id": context_id, "event_kind": "fact", "source": "validator", "change": change,
@@ -58,7 +58,7 @@ class Spec:
         return self.event(change, SERVER, payload, reinforces=SERVER, extends=self.tools_id)
 
     def tool(self, change: str, listed: JsonObject) -> JsonObject:
-        """A tool that is there."""
+        """An event of a listed tool."""
         itself = TOOLS + listed["name"]
         link = {"discovered": "related_to", "changed": "contradicts"}.get(change, "reinforces")
         links = {"extends": SERVER, link: self.tools_id if change == "discovered" else itself}
@@ -68,7 +68,7 @@ class Spec:
         }  # fmt: skip
         return self.event(change, itself, payload, **links)
 
-    def gone(self, listed: JsonObject, reason: str = NOT_LISTED) -> JsonObject:
+    def unavailable(self, listed: JsonObject, reason: str = NOT_LISTED) -> JsonObject:
         """On Server Stop / Disconnect: 2. Contradict each tool individually."""
         itself, payload = TOOLS + listed["name"], {"status": "unavailable"}
         return self.event("unavailable", itself, payload, reason, contradicts=itself)
@@ -77,11 +77,11 @@ class Spec:
         """On Server Stop / Disconnect: 1. Contradict the server anchor."""
         payload = {"status": "disconnected"}
         anchor = self.event("disconnected", SERVER, payload, reason, contradicts=SERVER)
-        return [anchor, *(self.gone(x, reason) for x in tools)]
+        return [anchor, *(self.unavailable(x, reason) for x in tools)]
 
 
 def facts(bridge: Bridge) -> list[JsonObject]:
-    """All events so far, in their order, without what differs from run to run."""
+    """All events in order, without the fields that differ from run to run."""
     events = [event_json(x) for x in events_of(bridge)]
     positions = [x["position"] for x in events]
     assert positions == sorted(positions)
@@ -94,8 +94,8 @@ A2 = tool("a", description="better")
 
 
 @pytest.mark.parametrize(("kind", "era"), [("stdio", "legacy"), ("http", "modern")])
-def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str, tmp_path: Path):
-    """Connect, change, stop, reconnect, crash, and come back changed."""
+def test_the_events_of_a_server_are_those_of_the_spec(kind: str, era: str, tmp_path: Path):
+    """The server connects, stops, reconnects, changes, crashes, and returns with changes."""
     with living_server(kind, era, tmp_path) as peer:
         peer.offer(A, B)
         with bridge_with(it=peer.entry()) as bridge:
@@ -118,7 +118,7 @@ def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str
             bridge.call_tool("it", "set_tools", {"tools": offered, "only": True})
             wait_for_tool(bridge, "it", "c")
             expected += [spec.again("refreshed", 3), spec.tool("changed", A2)]
-            expected += [spec.tool("discovered", C), spec.gone(B)]
+            expected += [spec.tool("discovered", C), spec.unavailable(B)]
             assert without_calls(facts(bridge)) == expected
 
             peer.kill(bridge, A, B)
@@ -129,17 +129,17 @@ def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str
             expected += spec.lost(reason, A2, C, SET_TOOLS)
             if kind == "http":
                 failed = [x for x in events[len(expected) :] if x["change"] == "failed"]
-                assert 1 <= len(failed) <= 2, "once, and how often again, however often it was"
+                assert 1 <= len(failed) <= 2, "reported once or twice, however often it failed"
                 expected += failed
-            # What is implied comes before what changed.
+            # Implied events come before changes.
             expected += [spec.again("reconnected", 3), spec.tool("confirmed", SET_TOOLS)]
             expected += [spec.tool("changed", A), spec.tool("returned", B)]
-            expected += [spec.gone(C)]  # and not only lost
+            expected += [spec.unavailable(C)]  # and not only lost
             assert events == expected
 
 
 def test_every_field_of_a_tool_counts_as_a_change(tmp_path: Path):
-    """Design 7: annotations too. What is for programs, and the order of keys, do not."""
+    """Design 7: annotations count, too. Other `_meta` and the order of keys do not."""
     plain = tool("a", inputSchema={"type": "object", "properties": {}})
     changed: list[JsonObject] = [
         {"description": "better"},
@@ -165,8 +165,8 @@ def test_every_field_of_a_tool_counts_as_a_change(tmp_path: Path):
     assert events == there_and_back * len(changed) + [("refreshed", SERVER)] * 2 * len(unchanged)
 
 
-def test_a_refresh_is_one_reinforcement_and_its_failure_is_reported_once_and_loses_nothing():
-    """Spec 4: unless forced, an inventory with the hash of before is not looked at further."""
+def test_a_refresh_reinforces_the_source_and_a_failed_one_loses_nothing():
+    """Spec 4: unless forced, an inventory with the same hash is not compared."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         peer.peer.tools = [A, B]
         spec = Spec(bridge, "http")
@@ -192,7 +192,7 @@ def test_a_refresh_is_one_reinforcement_and_its_failure_is_reported_once_and_los
         assert source.last_error == ""
 
 
-def test_a_start_that_fails_is_reported_once_while_the_reason_is_the_same():
+def test_failed_starts_with_the_same_reason_are_reported_once():
     with bridge_with(it=entry(exit=3)) as bridge:
         for _ in range(3):
             bridge.connect("it", wait=True)
@@ -204,9 +204,9 @@ def test_a_start_that_fails_is_reported_once_while_the_reason_is_the_same():
 
 
 def without_calls(events: list[JsonObject]) -> list[JsonObject]:
-    """These without calls, and without listings in which nothing was new.
+    """Return the events without calls, and without listings that changed nothing.
 
-    A stream that was opened again on a busy machine is reason for one.
+    A stream that opens again on a busy machine causes such a listing.
     """
     events = [x for x in events if x["change"] != "called"]
     of_tools = ("discovered", "changed", "returned", "unavailable")

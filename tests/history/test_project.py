@@ -1,4 +1,4 @@
-"""Whose history it is, by where a repository comes from; and where it is kept."""
+"""The project of a folder, by the origin of its repository, and the place of its history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
 def git(folder: Path, *words: str) -> None:
-    """Run git there, whatever this machine's own settings are."""
+    """Run git in a folder, without the settings of this machine."""
     options = ("-c", "user.name=a", "-c", "user.email=a@b")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
@@ -55,8 +55,8 @@ def with_config(folder: Path, config: str) -> Project:
 
 
 @needs_git
-def test_clones_worktrees_and_folders_within_are_one_project(tmp_path: Path):
-    """By every way to reach it; nothing that gives access to it is part of the name or hash."""
+def test_clones_worktrees_and_inner_folders_are_one_project(tmp_path: Path):
+    """The protocol of the URL does not matter; credentials are not part of the name or hash."""
     project = with_config(tmp_path / "one", CONFIG.format(ORIGIN))
     git(tmp_path / "one", "commit", "--quiet", "--allow-empty", "-m", "begin")
     git(tmp_path / "one", "worktree", "add", "--quiet", str(tmp_path / "tree"))
@@ -87,9 +87,7 @@ def test_a_hook_of_another_repository_changes_nothing(
     assert project_of(tmp_path / "one") == expected
 
 
-def test_a_git_that_does_not_answer_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_git_without_an_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / ".git").mkdir()
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n", encoding="ascii")
     (tmp_path / "git").chmod(0o755)
@@ -98,8 +96,8 @@ def test_a_git_that_does_not_answer_is_not_waited_for(
     assert project_of(tmp_path) == by_path(tmp_path)
 
 
-def test_a_folder_without_a_repository_is_its_path_and_its_store_remembers_that(tmp_path: Path):
-    """Its events are linked to the project's ids; nobody wants to lose them with the old path."""
+def test_the_project_of_a_folder_without_repository_survives_a_move(tmp_path: Path):
+    """Its path names the project, and its store remembers the name: events link to it."""
     (before := tmp_path / "before").mkdir()
     assert project_of(before) == by_path(before)
     assert project_of(Path("/")).name == "project"
@@ -117,7 +115,7 @@ def test_a_folder_without_a_repository_is_its_path_and_its_store_remembers_that(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's, which is not the working folder."""
+    """The folder of a project, not the working folder."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -127,23 +125,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def settings_in(folder: Path, store: str | None = None) -> Settings:
     """Load settings from a file in the folder."""
-    beside = {} if store is None else {"store": store}
+    fields = {} if store is None else {"store": store}
     file = folder / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")
+    file.write_text(json.dumps({"mcpServers": {}, **fields}), encoding="utf-8")
     return load_settings(file, environ={})
 
 
-def place(settings: Settings, named: str | Path | None = None, variable: str = "") -> Place:
+def place(settings: Settings, override: str | Path | None = None, variable: str = "") -> Place:
     """The place for these settings."""
-    return find_place(settings, named, {"XAI_MCP_STORE": variable})
+    return find_place(settings, override, {"XAI_MCP_STORE": variable})
 
 
-def test_a_history_lies_beside_the_settings_or_where_somebody_says(folder: Path, tmp_path: Path):
+def test_a_history_is_beside_the_settings_or_in_the_configured_place(folder: Path, tmp_path: Path):
     own = place(settings_in(folder))
     assert (own.file, own.folder, own.is_own, own.is_lasting) == (folder / OWN, folder, True, True)
     assert own.label == str(folder / OWN)
     settings = settings_in(folder, "c.db")
-    for named, variable, file in (
+    for override, variable, file in (
         ("a.db", "b.db", folder / "a.db"),
         (None, " b.db ", folder / "b.db"),
         (None, "  ", folder / "c.db"),
@@ -153,19 +151,19 @@ def test_a_history_lies_beside_the_settings_or_where_somebody_says(folder: Path,
         ("sqlite:///h.db", "", folder / "h.db"),
         (Path("memory"), "", folder / "memory"),
     ):
-        assert place(settings, named, variable).file == file
-        assert not place(settings, named, variable).is_own
+        assert place(settings, override, variable).file == file
+        assert not place(settings, override, variable).is_own
     for memory in ("memory", "MEMORY", ":memory:", "sqlite://", "sqlite:///:memory:"):
         in_memory = place(settings_in(folder, memory))
         assert (in_memory.file, in_memory.is_lasting, in_memory.label) == (None, False, "memory")
 
 
 def test_settings_of_python_have_a_history_in_memory(folder: Path):
-    """They are no project's, until somebody says where it is to be kept."""
+    """Such settings belong to no project, unless a place is configured."""
     settings = settings_from({"mcpServers": {}}, environ={})
     assert not place(settings).is_lasting
-    named = settings_from({"mcpServers": {}, "store": "h.db"}, environ={})
-    for one in (place(settings, "h.db"), place(settings, None, "h.db"), place(named)):
+    with_store = settings_from({"mcpServers": {}, "store": "h.db"}, environ={})
+    for one in (place(settings, "h.db"), place(settings, None, "h.db"), place(with_store)):
         assert one.file == Path.cwd() / "h.db"
 
 
@@ -178,8 +176,8 @@ def test_a_database_is_shown_without_its_password(folder: Path):
         assert (one.file, one.problem) == (None, "")
 
 
-def test_an_unknown_kind_of_database_is_reported_where_it_was_named(folder: Path):
-    """Given in Python it is a mistake; elsewhere an agent goes on without a history."""
+def test_an_unknown_kind_of_database_is_reported(folder: Path):
+    """In Python it is an error; elsewhere an agent goes on without a history."""
     settings, url = settings_in(folder), f"mysql://me:{PASSWORD}@db/agents"
     with pytest.raises(SettingsError, match="'mysql' is not a kind of database") as raised:
         place(settings, url)
@@ -191,8 +189,8 @@ def test_an_unknown_kind_of_database_is_reported_where_it_was_named(folder: Path
         assert PASSWORD not in text
 
 
-def test_a_history_is_its_owners_in_a_folder_of_any_name_and_git_leaves_it_alone(folder: Path):
-    """Whoever opens the file to others, or removes `.gitignore`, has decided."""
+def test_a_new_history_is_private_and_ignored_by_git_in_a_folder_of_any_name(folder: Path):
+    """Later changes of the mode or of `.gitignore` are a person's decision."""
     for name in ("what?", "100%", "a#b", "a b", "é", "@:"):
         (folder / name).mkdir()
         settings = settings_in(folder / name)

@@ -1,4 +1,4 @@
-"""The recorder as sources of any kind see it, and what it keeps of the words of strangers."""
+"""Events from reports of any sources, with masked texts; renames, versions and changes."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def review(description: str = "Reviews code.", **parameters: object) -> Tool:
     return Tool(ToolKey("agent", "reviewer", "review"), description, schema)
 
 
-def test_a_further_kind_of_source_has_the_shape_of_the_others(recorder: HistoryRecorder):
-    """Spec 2, ACP Tools: the identical pattern, with `acp` and `agent` in place of the words."""
+def test_events_of_a_new_kind_of_source_have_the_same_shape(recorder: HistoryRecorder):
+    """Spec 2, ACP Tools: the same pattern with `acp` and `agent`."""
     connect(recorder, "Reviewer 2", review())
     project = recorder.ask(lambda store: store.project).result(ANSWER_SECONDS)
     anchor, tool = recorded_events(recorder)
@@ -81,7 +81,7 @@ def test_a_further_kind_of_source_has_the_shape_of_the_others(recorder: HistoryR
     assert tool.links.extends == ("acp:reviewer",)
 
 
-def test_nothing_secret_is_kept_of_the_words_of_strangers(recorder: HistoryRecorder):
+def test_secrets_in_texts_of_sources_are_masked(recorder: HistoryRecorder):
     """Names, descriptions, schemas, reasons, errors of calls: masked before they are cut."""
     tool = review(f"Say {SECRET}.", x={"default": SECRET, "maximum": 12345678})
     connect(recorder, f"By {SECRET}", tool)
@@ -94,8 +94,8 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers(recorder: HistoryRecor
     assert text.count("***") >= 6
 
 
-def test_prompts_and_resources_have_the_history_that_tools_have(history: History):
-    """They are reported like tools, and confused with none of their name."""
+def test_prompts_and_resources_have_a_history_like_tools(history: History):
+    """They are separate from tools of the same name."""
     read = a_tool("read")
     prompt = Prompt("read", "Review it.", (PromptArgument("file", "Which one.", True),))
     strict = Prompt("read", "Review it.", (*prompt.arguments, PromptArgument("level")))
@@ -129,15 +129,15 @@ def test_prompts_and_resources_have_the_history_that_tools_have(history: History
     assert "  read (prompt)" in text.splitlines()
 
 
-# Whatever happens, the records are what the last inventory said, now, then, and made anew.
+# After any events the records match the last inventory: now, in the past, and rebuilt.
 
 
 RUNS = 3
 Offered = dict[str, str]
 """Descriptions by the names of tools."""
 
-# Which of several runs says of which source that it listed these tools, or something else. Names
-# make two ids look alike: `mcp_tool:a_b_c` is `b_c` of `a`, and `c` of `a_b`.
+# A run, a source, its report, and its tools. Two tools have the id `mcp_tool:a_b_c`: `b_c` of `a`,
+# and `c` of `a_b`.
 _steps = st.tuples(
     st.integers(0, RUNS - 1),
     st.sampled_from(["a", "a_b"]),
@@ -154,13 +154,13 @@ def tool(source: str, name: str, description: str) -> Tool:
 
 @dataclass
 class Model:
-    """The expected records, in the simplest way."""
+    """Simplest model of the expected records."""
 
     tools: dict[str, Offered] = field(default_factory=dict[str, Offered])
     connected: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
     def take_in(self, run: int, source: str, what: str, tools: Offered) -> None:
-        """The last inventory counts, until the last run that has the source loses it."""
+        """Apply a step: the last inventory counts until the last run loses the source."""
         runs = self.connected.setdefault(source, set())
         if what in ("connects", "lists", "is forced"):
             runs.add(run)
@@ -202,12 +202,12 @@ def available(records: Records) -> dict[tuple[str, str], str]:
 
 @settings(max_examples=20)
 @given(st.lists(st.lists(_steps, min_size=1, max_size=3), max_size=7))
-def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[Any]]):
-    """Issue: and views of the past agree with what was shown then, and replay with live."""
+def test_after_any_reports_the_records_match_the_last_inventory(batches: list[list[Any]]):
+    """Views of the past equal the records of that time, and a rebuild equals the live records."""
     store = open_history(IN_MEMORY)
     writers = [ReportWriter(store, str) for _ in range(RUNS)]
     model, time = Model(), NOON
-    shown: list[tuple[When, Records]] = []
+    views: list[tuple[When, Records]] = []
     for batch in batches:
         for run, *step in batch:
             time += timedelta(seconds=1)
@@ -221,8 +221,8 @@ def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[An
             record = records.sources.get(Subject(MCP, source))
             assert len(record.runs if record else ()) == len(runs)
         last = [x.position for x in store.events()][-1:]
-        shown += [(When(position=x), records) for x in last] + [(When(time=time), records)]
-    for moment, records in shown:
+        views += [(When(position=x), records) for x in last] + [(When(time=time), records)]
+    for moment, records in views:
         assert store.records(moment) == records
     live = store.records()
     rebuild(store)
@@ -230,7 +230,7 @@ def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[An
     store.close()
 
 
-# Tools that vanished and came under another name are recognised by their schemas.
+# Renamed tools are recognised by their schemas.
 
 
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
@@ -240,18 +240,18 @@ RESTART = "Starts the service again."
 
 
 def definition(name: str, schema: Any = ADD, description: str = "", **more: Any) -> dict[str, Any]:
-    """A definition as a source gives it."""
+    """A definition of a tool."""
     return {"name": name, "description": description, "input_schema": schema, **more}
 
 
-def renames(gone: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> dict[str, str]:
+def renames(removed: Iterable[dict[str, Any]], added: Iterable[dict[str, Any]]) -> dict[str, str]:
     """The likely renames of these tools of one source, by their names."""
-    old, came = ({Subject(MCP, "it", x["name"]): x for x in side} for side in (gone, new))
-    return {x.tool or "": y.tool or "" for x, y in likely_renames(old, came).items()}
+    old, new = ({Subject(MCP, "it", x["name"]): x for x in side} for side in (removed, added))
+    return {x.tool or "": y.tool or "" for x, y in likely_renames(old, new).items()}
 
 
 def test_a_renamed_tool_is_reported_under_both_names(history: History):
-    """The issue: a removed and an added tool with equal schemas are a likely rename."""
+    """A removed and an added tool with equal schemas are a likely rename."""
     number = {"type": "integer"}
     history.connected("it", a_tool("add", a=number, b=number), a_tool("other"))
     history.listed("it", a_tool("plus", a=number, b=number), a_tool("strange"))
@@ -264,7 +264,7 @@ def test_a_renamed_tool_is_reported_under_both_names(history: History):
     }
 
 
-def test_the_most_similar_names_belong_together():
+def test_tools_with_the_most_similar_names_are_paired():
     """The titles that the Python SDK makes of a name, such as `addArguments`, do not count."""
     old = definition("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})
     new = definition("plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOut"})
@@ -274,17 +274,17 @@ def test_the_most_similar_names_belong_together():
     assert len(renames(map(definition, ("read_a", "read_b")), [definition("read_c")])) == 1
 
 
-def test_tools_without_parameters_must_be_alike_in_more():
-    """Each takes nothing, so that says nothing."""
-    gone = [definition("restart", EMPTY, RESTART)]
-    assert renames(gone, [definition("list_users", EMPTY, "Who may sign in.")]) == {}
-    assert renames(gone, [definition("reboot", EMPTY, RESTART)])
-    assert renames(gone, [definition("service_restart", EMPTY)])
+def test_tools_without_parameters_need_similar_names_or_descriptions():
+    """Their schemas are all equal."""
+    removed = [definition("restart", EMPTY, RESTART)]
+    assert renames(removed, [definition("list_users", EMPTY, "Who may sign in.")]) == {}
+    assert renames(removed, [definition("reboot", EMPTY, RESTART)])
+    assert renames(removed, [definition("service_restart", EMPTY)])
     assert renames([definition("listUsers", EMPTY)], [definition("list_users", EMPTY)])
 
 
 def test_only_tools_of_one_source_and_kind_are_renamed(history: History):
-    """A prompt may have the name of a tool, and a server the tools of another."""
+    """A prompt may have the name of a tool, and two servers may have equal tools."""
     old, new = (
         Prompt(name, "Review it.", (PromptArgument("file", "Which one.", True),))
         for name in ("review", "review_code")
@@ -302,16 +302,16 @@ def test_only_tools_of_one_source_and_kind_are_renamed(history: History):
 
 
 def test_thousands_of_new_names_are_compared_in_a_moment():
-    """A server that puts a prefix before all its names; the store waits meanwhile."""
-    gone, new = (
+    """A server adds a prefix to all its names; the store waits meanwhile."""
+    removed, added = (
         [definition(f"{x}t{i}", EMPTY, f"Tool number {i}.") for i in range(MANY)]
         for x in ("", "my_")
     )
-    with ends_within(30):  # each with each would take an hour
-        assert renames(gone, new) == {f"t{i}": f"my_t{i}" for i in range(MANY)}
+    with ends_within(30):  # comparing all pairs would take an hour
+        assert renames(removed, added) == {f"t{i}": f"my_t{i}" for i in range(MANY)}
 
 
-# What was, and what is different since: the versions of a tool, and two points compared.
+# Versions of a tool, and changes between two points.
 
 
 GIT = Subject(MCP, "git")
@@ -323,7 +323,7 @@ ADDS, PLUS = a_tool("add", a=NUMBER, b=NUMBER), a_tool("plus", a=NUMBER, b=NUMBE
 COUNT_ADDED = "Parameter 'count' was added (integer, optional)"
 
 
-def test_the_versions_of_a_tool_say_since_when_and_what_changed(history: History):
+def test_versions_of_a_tool_have_their_start_and_differences(history: History):
     history.connected("git", ONE)
     began = history.now
     history.lost("git")
@@ -370,8 +370,8 @@ def test_a_tool_that_changed_before_it_was_renamed_is_recognised(history: Histor
         assert history.store.tools_changed(before, When(), Subject(MCP, "git", name)) == changed
 
 
-def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History):
-    """Between two runs nothing is connected, and still nothing was removed."""
+def test_tools_of_a_disconnected_source_are_not_removed(history: History):
+    """Between two runs no source is connected."""
     history.connected("git", ONE, ADDS)
     before = When(history.now)
     history.lost("git")

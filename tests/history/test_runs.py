@@ -1,4 +1,4 @@
-"""Runs that look as if they had ended: by their process's number, or by their silence elsewhere."""
+"""Runs that ended without a word, and runs that only look like it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def process(folder: Path) -> Generator[ReportWriter]:
 
 
 def connect(writer: ReportWriter, **looks: Any) -> None:
-    """The server connects and lists its one tool; then the run is made to look like another."""
+    """The server connects and lists its tool; then the row of the run gets these values."""
     writer.record([Listed(IT, datetime.now(UTC), (TOOL,), True, "stdio", "it 1")])
     with writer.history.writing() as connection:
         connection.execute(update(runs).values(looks)) if looks else None
@@ -61,10 +61,10 @@ def changes(writer: ReportWriter) -> list[str]:
     [{"pid_started": 1.0}, {"pid": NO_PROCESS}, {"host": "elsewhere", "seen": LONG_AGO}],
     ids=["another process has its number", "no process", "long silent on another machine"],
 )
-def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
+def test_a_run_that_looks_dead_is_ended_and_begins_again_if_it_is_alive(
     tmp_path: Path, looks: dict[str, Any]
 ):
-    """A machine may sleep for an hour. What it has is there again as soon as it says anything."""
+    """A machine may sleep for an hour. Its sources are back with its next report."""
     with process(tmp_path) as first:
         connect(first, **looks)
         with process(tmp_path) as second:
@@ -84,15 +84,15 @@ def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
     ],
     ids=["silent", "on another machine", "in a container of the same name"],
 )  # fmt: skip
-def test_a_run_that_goes_on_is_left_alone(tmp_path: Path, looks: dict[str, Any]):
+def test_a_live_run_is_not_ended(tmp_path: Path, looks: dict[str, Any]):
     with process(tmp_path) as first:
         connect(first, **looks)
         with process(tmp_path) as second:
             assert changes(second) == ["connected", "discovered"]
 
 
-def test_a_run_says_with_everything_it_writes_and_at_its_end_that_it_is_there(tmp_path: Path):
-    """A busy one has no idle moment to say so in."""
+def test_every_write_of_a_run_shows_that_it_is_alive(tmp_path: Path):
+    """A busy run has no idle moment for a heartbeat."""
     with process(tmp_path) as first:
         connect(first, host="elsewhere", seen=LONG_AGO)
         call(first)
@@ -104,8 +104,8 @@ def test_a_run_says_with_everything_it_writes_and_at_its_end_that_it_is_there(tm
         assert reason == "It was still connected when its process ended."
 
 
-def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
-    """Thirty kernels share a file: a tool is there while any of them has it."""
+def test_tools_are_lost_with_the_last_run_of_their_source(tmp_path: Path):
+    """Thirty kernels may share a file: a tool is available while any of them has it."""
     with process(tmp_path) as one, process(tmp_path) as other:
         connect(one)
         connect(other)
@@ -117,7 +117,7 @@ def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
         assert ends == [("left", runs[0]), ("disconnected", runs[1]), ("unavailable", runs[1])]
 
 
-def test_each_process_records_a_failure_once_until_something_else_happens(tmp_path: Path):
+def test_each_process_records_a_repeated_failure_once(tmp_path: Path):
     with a_history(place_of_file(tmp_path / "history.db")) as history:
         for problem in ("no such program", "no such program", "out of memory", "no such program"):
             history.failed("git", problem)
@@ -136,7 +136,7 @@ FIRST = [("connected", SERVER_ID), ("discovered", TOOL_ID)]
 AGAIN = [("reconnected", SERVER_ID), ("confirmed", TOOL_ID)]
 LOST = [("disconnected", SERVER_ID), ("unavailable", TOOL_ID)]
 LISTED = {"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]}
-# A script that has the server connected, and what is known of it in the store.
+# A script with a connected server whose events are stored.
 HOLDS_IT = f"""
     bridge = Bridge(
         {{"mcpServers": {{"it": entry(**{LISTED!r})}}}},
@@ -152,18 +152,18 @@ HOLDS_IT = f"""
 """
 
 
-def opened(folder: Path) -> Bridge:
+def open_bridge(folder: Path) -> Bridge:
     """A bridge with the same server and the same store."""
     return Bridge({"mcpServers": {"it": entry(**LISTED)}}, store=folder / "history.db")
 
 
-def test_a_process_that_was_killed_is_noticed_at_the_next_start(tmp_path: Path):
-    """Issue: what was connected is contradicted then, with that reason."""
+def test_the_next_process_ends_the_run_of_a_killed_one(tmp_path: Path):
+    """Its sources are contradicted then, with this reason."""
     with script(tmp_path, f"{HOLDS_IT}\n    signal.pause()\n") as child:
         pid = next_line(child)
         child.kill()
         child.wait(END_SECONDS)
-    with opened(tmp_path) as bridge:
+    with open_bridge(tmp_path) as bridge:
         events = events_of(bridge)
         assert short(events) == FIRST + LOST
         assert len({x.run for x in events}) == 1
@@ -172,13 +172,13 @@ def test_a_process_that_was_killed_is_noticed_at_the_next_start(tmp_path: Path):
         assert all(re.fullmatch(reason, x.reason) for x in events[2:])
         bridge.list_tools("it")
         assert short(events_of(bridge)[4:]) == AGAIN
-    with opened(tmp_path) as bridge:
+    with open_bridge(tmp_path) as bridge:
         assert short(events_of(bridge)[6:]) == LOST
         assert events_of(bridge)[6].reason == "it was closed."
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="tells no open files")
-def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path):
+def test_a_fork_opens_the_store_again_and_breaks_nothing(tmp_path: Path):
     """SQLite: an open connection must not be carried across a fork."""
     body = f"""{HOLDS_IT}
     store = os.path.join(os.path.dirname(journal), "history.db")
@@ -195,6 +195,6 @@ def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path
     with script(tmp_path, body) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, output.splitlines()[1:], errors) == (0, ["False"], "")
-    with opened(tmp_path) as bridge:
+    with open_bridge(tmp_path) as bridge:
         changes = short(events_of(bridge))
         assert changes == FIRST + AGAIN + [("left", SERVER_ID), ("refreshed", SERVER_ID)] + LOST

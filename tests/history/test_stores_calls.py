@@ -1,4 +1,4 @@
-"""Calls of a process that is killed: those that returned are there, and the one under way."""
+"""Calls of a killed process: all finished ones are stored, and the one under way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CALLS = 20
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls for databases elsewhere are noted there."""
+    """The folder of journals for databases on servers."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
@@ -46,7 +46,7 @@ def numbers(events: list[Event], change: str) -> list[int]:
 
 
 def kill_after(place: Place, count: int) -> None:
-    """Kill a process when the last of so many calls has returned."""
+    """Kill a process after this many calls have returned."""
     store = str(place.file or place.url.replace("+psycopg", ""))
     command = [warm_python(), "-m", "tests.support.history_writer", store, str(place.folder)]
     with subprocess.Popen(
@@ -65,12 +65,12 @@ def kill_after(place: Place, count: int) -> None:
     assert lines[-1] == b"waits\n"
 
 
-def test_a_killed_process_has_all_the_calls_that_returned_once(
+def test_each_finished_call_of_a_killed_process_is_stored_once(
     lasting_place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    """Nobody knows what became of the one under way.
+    """It is unknown whether the call under way was carried out.
 
-    So, too, where the next process is killed before the file of calls is removed.
+    This also holds if the next process is killed before it removes the journal.
     """
     kill_after(lasting_place, _CALLS)
     with monkeypatch.context() as killed:
@@ -81,10 +81,10 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
         all_events = recorded_events(recorder)
         assert sorted(numbers(all_events, "called")) == list(range(_CALLS))
         assert numbers(all_events, "begun") == [_CALLS]
-        begun = next(x for x in all_events if x.change == "begun")
-        assert {begun.run} == {x.run for x in all_events if x.change == "called"}
-        assert event_json(begun)["payload"]["status"] == "unknown"
-        text = events_text([begun], 200)
+        unfinished = next(x for x in all_events if x.change == "begun")
+        assert {unfinished.run} == {x.run for x in all_events if x.change == "called"}
+        assert event_json(unfinished)["payload"]["status"] == "unknown"
+        text = events_text([unfinished], 200)
         assert "notes.save: called: " in text
         assert "it is unknown whether it was carried out" in text
         tools = recorder.ask(lambda store: store.records()).result(_SECONDS).tools
@@ -93,19 +93,19 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
     assert not abandoned_journals(lasting_place)
 
 
-def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
+def test_a_running_call_of_another_process_is_not_reported(
     lasting_place: Place,
 ):
     with recorder_in(lasting_place) as one:
-        begun = one.note_call(SAVE, {"number": 1})
+        number = one.note_call(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
             assert numbers(recorded_events(other), "begun") == []
-        one.record_call(SAVE, 0.1, "", {"number": 1}, number=begun)
+        one.record_call(SAVE, 0.1, "", {"number": 1}, number=number)
     with recorder_in(lasting_place) as recorder:
         assert [x.change for x in recorded_events(recorder)] == ["called"]
 
 
-def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
+def test_a_withdrawn_call_is_not_reported(tmp_path: Path):
     place, now = place_of("", tmp_path), datetime.now(UTC)
     journal = CallJournal(place, "run")
     first, second = (journal.note(begun_event(NOTES_SAVE, now)) for _ in range(2))
@@ -113,15 +113,15 @@ def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
     journal.note(call, first)
     journal.withdraw(second)
     journal.close()  # before the store has the first one
-    (left,) = abandoned_journals(place)
-    assert left.calls == [replace(call, run="run")]
-    left.release()
+    (abandoned,) = abandoned_journals(place)
+    assert abandoned.calls == [replace(call, run="run")]
+    abandoned.release()
     with recorder_in(place) as again:
         assert [x.change for x in recorded_events(again)] == ["called"]
 
 
-def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
-    """It is emptied whenever the store has all of it; in memory there is none."""
+def test_the_journal_stays_small_and_private(tmp_path: Path):
+    """It is emptied when the store has all calls; a history in memory has no journal."""
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         for number in range(500):
@@ -132,28 +132,26 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
         assert file.stat().st_mode & 0o777 == 0o600
         recorder.note_call(SAVE, {"number": -1})
         assert b'"number":-1' in file.read_bytes()
-    left = abandoned_journals(place)
-    assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
+    journals = abandoned_journals(place)
+    assert [x.payload["arguments"] for one in journals for x in one.calls] == [{"number": -1}]
     with recorder_in(place_of("memory", tmp_path / "none")) as recorder:
         recorder.record_call(SAVE, 0.1, "", number=recorder.note_call(SAVE))
     assert not (tmp_path / "none").exists()
 
 
-def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path):
+def test_an_unreadable_line_of_a_journal_is_skipped(tmp_path: Path):
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
         journal.note(call_event(NOTES_SAVE, datetime.now(UTC), 0.1))
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
             opened.write(b'{"n":8,"change":"called","tool":["mcp",5,null]}\n{"n":9,"change":"cal')
-    (left,) = abandoned_journals(place)
-    assert [x.subject.tool for x in left.calls] == ["save"]
-    left.remove()
+    (abandoned,) = abandoned_journals(place)
+    assert [x.subject.tool for x in abandoned.calls] == ["save"]
+    abandoned.remove()
 
 
-def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_no_call_is_lost_while_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The journal cannot grow then; emptying it must not fail in the writer's thread."""
     warnings = list[str]()
 

@@ -1,4 +1,4 @@
-"""A damaged file is replaced by its backup, and the history works again by itself."""
+"""A damaged file is replaced by its backup, and the history recovers by itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def use(recorder: HistoryRecorder, number: int) -> None:
 
 
 def look(store: History) -> int:
-    """Ask everything that reads the store; return the number of events."""
+    """Run all queries of the store; return the number of events."""
     events = store.events()
     for event in events[:: max(1, len(events) // 5)]:
         store.records(When(position=event.position))
@@ -87,7 +87,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / ".xircuits"
 
 
-def copied(sound: Path, folder: Path) -> tuple[Place, Path]:
+def copy_of(sound: Path, folder: Path) -> tuple[Place, Path]:
     place = place_of("", folder)
     assert place.file is not None
     shutil.copytree(sound, folder / ".xircuits", dirs_exist_ok=True)
@@ -134,7 +134,7 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object], has_backup: bool,
     caplog: pytest.LogCaptureFixture,
 ):  # fmt: skip
-    place, file = copied(sound, tmp_path)
+    place, file = copy_of(sound, tmp_path)
     with recorder_in(place) as recorder:
         before = recorder.ask(look).result(_SECONDS)
     if not has_backup:
@@ -149,7 +149,7 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
+def test_checking_a_file_keeps_the_locks_of_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """POSIX releases all locks of a process on a file when it closes any descriptor of it."""
@@ -161,12 +161,12 @@ def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
         set_aside(place_of(file, tmp_path), (0, 0))
         other = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0)"
         other += ".execute('SELECT * FROM notes')"
-        ended = subprocess.run([sys.executable, "-c", other, file], capture_output=True, text=True)
-        assert "locked" in ended.stderr
+        reader = subprocess.run([sys.executable, "-c", other, file], capture_output=True, text=True)
+        assert "locked" in reader.stderr
 
 
 def test_a_deleted_history_does_not_come_back_from_its_backup(sound: Path, tmp_path: Path):
-    place, file = copied(sound, tmp_path)
+    place, file = copy_of(sound, tmp_path)
     before = works_again(place, 6)
     for one in file.parent.glob("history.db*"):
         if one != backup_of(file):

@@ -1,4 +1,4 @@
-"""The store fails: the agent goes on, one warning says so, and nothing is lost.
+"""The store fails: the agent goes on with one warning, and nothing is lost.
 
 Real failures of real databases; each message names the place and the next step.
 """
@@ -69,7 +69,7 @@ def settle(recorder: HistoryRecorder) -> None:
             return False
         return True
 
-    wait_until(is_settled, "all is written down", _SECONDS)
+    wait_until(is_settled, "all reports are written", _SECONDS)
 
 
 def wait_for_trouble(recorder: HistoryRecorder) -> str:
@@ -96,18 +96,18 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [x.getMessage() for x in caplog.records if x.levelno >= logging.WARNING]
 
 
-# What cannot be opened
+# Stores that cannot be opened
 
 
-def problem_of(named: str | Path, folder: Path) -> StoreFailed:
+def problem_of(name: str | Path, folder: Path) -> StoreFailed:
     with pytest.raises(StoreFailed) as caught:
-        open_history(place_of(named, folder))
+        open_history(place_of(name, folder))
     assert caught.value.next_step
     assert "s3cret" not in str(caught.value)
     return caught.value
 
 
-def test_an_address_that_is_invalid_or_answers_not_is_reported(
+def test_an_invalid_or_unreachable_address_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for rest in ("me:s3cret@host:port/db", "me:s3cret/@host/db", ""):
@@ -121,14 +121,14 @@ def test_an_address_that_is_invalid_or_answers_not_is_reported(
     assert 'pip install "xai-mcp-agent[postgres]"' in reason.next_step
 
 
-def test_a_user_and_a_database_that_are_not_there_are_reported(postgresql: Server, tmp_path: Path):
+def test_an_unknown_user_or_database_is_reported(postgresql: Server, tmp_path: Path):
     assert 'database "none"' in problem_of(postgresql.url("none"), tmp_path).problem
     stranger = postgresql.url().replace("tests@", "stranger:s3cret@")
     assert "stranger" in problem_of(stranger, tmp_path).problem
 
 
-def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path):
-    """Somebody may have named any file."""
+def test_a_newer_database_or_another_file_is_not_changed(tmp_path: Path):
+    """The configured file may be anything."""
     notes = tmp_path / "notes.txt"
     notes.write_text("mine " * 1000)
     assert "no database" in problem_of(notes, tmp_path).problem
@@ -143,7 +143,7 @@ def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path):
     assert "pip install --upgrade xai-mcp-agent" in reason.next_step
 
 
-def test_a_folder_that_may_only_be_read_is_reported():
+def test_a_read_only_folder_is_reported():
     """Run without privileges, because root can write everywhere."""
     folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
     folder.chmod(0o555)
@@ -166,7 +166,7 @@ def test_a_folder_that_may_only_be_read_is_reported():
     assert "or name another place with XAI_MCP_STORE" in reason
 
 
-# What fails while it is used
+# Failures during use
 
 
 @contextmanager
@@ -180,9 +180,7 @@ def files_no_longer_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_reports_of_the_time_of_a_full_disk_are_written_when_there_is_room(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
+def test_reports_wait_while_the_disk_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     with recorder_in(place_of("", tmp_path)) as recorder:
         connect(recorder)
         call(recorder, 1)
@@ -207,7 +205,7 @@ def is_removed(folder: Path) -> bool:
     return not folder.exists()
 
 
-def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
+def test_a_new_file_replaces_one_that_was_deleted_during_use(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     """The old events stay deleted; sources connected now are in the new file."""
@@ -224,7 +222,7 @@ def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
     assert ["deleted" in x for x in warnings(caplog)] == [True]
 
 
-def test_a_server_that_is_started_again_gets_what_it_missed(
+def test_a_restarted_server_gets_the_missing_reports(
     postgresql: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     url = postgresql.new_database().replace("tests@", "tests:s3cret@")
@@ -249,7 +247,7 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
     assert not any("s3cret" in x for x in warnings(caplog))
 
 
-def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path):
+def test_reports_wait_while_another_program_locks_the_file(tmp_path: Path):
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         connect(recorder)
@@ -267,7 +265,7 @@ def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path):
 # The writer
 
 
-def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path):
+def test_a_bug_of_ours_is_not_reported_as_damage(tmp_path: Path):
     """The error is raised unchanged, and the file, which may be large, is not checked."""
 
     def mistaken(store: History) -> None:
@@ -292,7 +290,7 @@ def test_waiting_reports_do_not_fill_the_memory(
     with recorder_in(place_of("", tmp_path)) as recorder:
         call(recorder, *range(250))
         wait_for_trouble(recorder)
-        wait_until(lambda: len(warnings(caplog)) > 1, "it is said", _SECONDS)
+        wait_until(lambda: len(warnings(caplog)) > 1, "the warning appears", _SECONDS)
         folder.unlink()
         settle(recorder)
         assert numbers(recorder) == list(range(150, 250))

@@ -1,4 +1,4 @@
-"""The log is the same in memory, in a file and on a server: one suite for all of them."""
+"""The log behaves the same in every kind of store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from xai_mcp_agent.settings.sections import Retention
 GIT = Subject(MCP, "git")
 BODY = '{"description":"Looks.","input_schema":{"type":"object"},"name":"log"}'
 NOON = datetime(2026, 7, 28, 12, 0, 0, 123456, UTC)
-# What a database, a link or a file may trip over.
+# Names that are hard for databases, links and files.
 ODD_NAMES = [
     "", " ", "a_b", "a", "NULL", "\0", "a\0b", "\ud800", "\udfff\ud83d", "\\u0000", "\\", "'\"`;--",
     "%s %(a)s :a ?", "{}", "\n\r\t\x1b[31m", "\ufeff\u202e", "ü", "u\u0308", "😀", "x" * 20_000,
@@ -67,7 +67,7 @@ def connected(source: Subject, time: datetime) -> Event:
 
 
 def as_read(store: History, event: Event, position: int) -> Event:
-    """The event with what the log gives it."""
+    """Return the event with its links and position, as the log returns it."""
     links = links_of(event.change, event.subject, store.project)
     return replace(event, links=links, position=position)
 
@@ -103,7 +103,7 @@ def test_events_with_any_name_and_value_come_back_in_their_order(store: History)
         assert [x.position for x in about] == [position]
 
 
-def test_ranges_are_cut_at_both_ends_and_by_subject(store: History):
+def test_ranges_limit_positions_times_subjects_and_changes(store: History):
     append(store, connected(GIT, NOON), called("a", 1), called("b", 2), called("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))
     for which, positions in (
@@ -120,10 +120,10 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: History):
         assert [x.position for x in store.events(which)] == positions, which
 
 
-def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
+def test_concurrent_writers_see_each_other_with_any_default_isolation(
     postgresql: Server, tmp_path: Path
 ):
-    """Whoever waited for its turn must count from what was written meanwhile."""
+    """A writer that waited must continue after the rows of the others."""
     usual = "%20-cdefault_transaction_isolation%3Drepeatable%5C%20read"
     place = place_of(postgresql.new_database() + usual, tmp_path)
     open_history(place).close()
@@ -141,9 +141,7 @@ def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
     store.close()
 
 
-def test_projects_in_one_database_neither_see_each_other_nor_wait(
-    postgresql: Server, tmp_path: Path
-):
+def test_projects_in_one_database_are_separate_and_do_not_wait(postgresql: Server, tmp_path: Path):
     url = postgresql.new_database()
     one, two, same = (open_history(place_of(url, tmp_path / x)) for x in ("one", "two", "one"))
     append(one, called("first"))
@@ -156,7 +154,7 @@ def test_projects_in_one_database_neither_see_each_other_nor_wait(
         store.close()
 
 
-# Records are what the log comes to, now and then, in memory, in a file and on a server.
+# Records are the fold of the log, now and in the past.
 
 
 DIGEST = "1" * 32
@@ -171,7 +169,7 @@ def listed(source: str, *tools: Tool, connected: bool = False) -> Listed:
 
 
 def life(seed: int) -> list[Report]:
-    """Something of everything that can happen, by chance."""
+    """Return random reports of every kind."""
     chance, reports = random.Random(seed), list[Report]()
     for minute in range(80):
         source, name = chance.choice("ab"), chance.choice("xyz")
@@ -195,10 +193,10 @@ def replayed(store: History, until: int) -> Records:
     return records_of(store.events(Range(until=until)))
 
 
-def test_views_of_the_past_are_what_the_events_until_then_come_to(
+def test_records_of_the_past_are_the_fold_of_the_events_until_then(
     writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ):
-    """With snapshots on the way, and in transactions of one report or several."""
+    """With snapshots in between, and transactions of one or several reports."""
     monkeypatch.setattr(log, "ROWS_BETWEEN_SNAPSHOTS", 3)
     reports = life(1)
     for first in range(0, 40, 4):
@@ -218,8 +216,8 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     assert store.records(When(position=0)) == Records()
 
 
-def test_a_clock_that_is_set_back_changes_no_answer(place: Place):
-    """The order of writing decides, even when the clock showed a time twice."""
+def test_a_clock_set_back_changes_no_answer(place: Place):
+    """The order of writing decides, not the times."""
     git, log_tool = Subject(MCP, "git"), Subject(MCP, "git", "log")
     with a_history(place) as history:
         history.connected("git", a_tool("log", "Looks."))
@@ -243,8 +241,8 @@ def test_a_clock_that_is_set_back_changes_no_answer(place: Place):
         assert state_of(records.tools[log_tool], records.sources[git]) == "at rest"
 
 
-def test_a_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place):
-    """The JSON of it stays JSON."""
+def test_secrets_anywhere_in_a_definition_are_masked(place: Place):
+    """The definition stays valid JSON."""
     schema = {
         "type": "object",
         "properties": {"12345678": {"default": 12345678, "enum": [True, 0.5, 12345678.5, "x"]}},
@@ -261,11 +259,11 @@ def test_a_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place):
     writer.close()
 
 
-def test_one_tool_is_read_by_itself_as_it_is_among_all(writer: ReportWriter):
-    """Whatever its name; a history may have a hundred thousand others."""
-    named = [tool(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
-    drawn = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
-    writer.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])
+def test_the_record_of_one_tool_equals_the_one_among_all(writer: ReportWriter):
+    """This holds for any name."""
+    odd_tools = [tool(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
+    seeded = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
+    writer.record([*life(3), *(listed(x.source, x, connected=True) for x in odd_tools), seeded])
     records = writer.history.records()
     for subject, record in records.tools.items():
         source = records.sources.get(subject.anchor)
@@ -276,28 +274,28 @@ def test_one_tool_is_read_by_itself_as_it_is_among_all(writer: ReportWriter):
     assert writer.history.last_listed("nobody")[1] is None
 
 
-def test_decisions_are_noted_and_a_refusal_changes_nothing(writer: ReportWriter):
+def test_decisions_are_recorded_and_a_refusal_changes_nothing(writer: ReportWriter):
     odd = 'o"dd\\ "is_disabled":true \u20ac_%'
     one, other = Subject(MCP, "a", "one"), Subject(MCP, "b", odd)
-    drawn = Subject(STATIC, "", "drawn")
+    canvas_tool = Subject(STATIC, "", "drawn")
 
     def decide(subject: Subject, decision: Any, definition: str = "") -> None:
         writer.record([decision_event(subject, NOON, decision, definition)])
 
-    def decided() -> dict[Subject, tuple[bool, str]]:
+    def decisions() -> dict[Subject, tuple[bool, str]]:
         records = writer.history.records().tools
-        noted = {x: (y.is_enabled, y.accepted) for x, y in records.items()}
-        return {x: y for x, y in noted.items() if y != (True, "")}
+        pairs = {x: (y.is_enabled, y.accepted) for x, y in records.items()}
+        return {x: y for x, y in pairs.items() if y != (True, "")}
 
     writer.record([listed("a", tool("a", "one"), tool("a", odd, odd))])
-    for subject in (one, other, drawn):
+    for subject in (one, other, canvas_tool):
         decide(subject, "disabled")
     decide(other, "accepted", DIGEST)
-    assert decided() == {one: (False, ""), other: (False, DIGEST), drawn: (False, "")}
-    for subject in (one, drawn):
+    assert decisions() == {one: (False, ""), other: (False, DIGEST), canvas_tool: (False, "")}
+    for subject in (one, canvas_tool):
         decide(subject, "enabled")
     writer.record([refusal_event(one, NOON, "It is switched off.", DIGEST)])
-    assert decided() == {other: (False, DIGEST)}
+    assert decisions() == {other: (False, DIGEST)}
     last = writer.history.events()[-1]
     assert (last.context_id, last.change, last.reason) == (
         "mcp_tool:a_one", "refused", "It is switched off.",
@@ -306,7 +304,7 @@ def test_decisions_are_noted_and_a_refusal_changes_nothing(writer: ReportWriter)
     assert last.links.extends == ("mcp_tool:a_one",)
 
 
-# What is too old, or too much, goes; what is left answers as it did.
+# Pruning: old rows are removed, and all other answers stay the same.
 
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -314,7 +312,7 @@ MANY = Subject(MCP, "many")
 
 
 def live(writer: ReportWriter, days: int) -> None:
-    """A server of a hundred tools, of which another one changes each day."""
+    """A server with a hundred tools, one of which changes each day."""
     for day in range(days):
         time = BEGIN + timedelta(days=day)
         words = {7: f"since day {day}"}
@@ -324,7 +322,7 @@ def live(writer: ReportWriter, days: int) -> None:
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
 
 
-def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter):
+def test_pruning_by_age_keeps_newer_events_and_all_records(writer: ReportWriter):
     live(writer, 10)
     store = writer.history
     events, records = store.events(), store.records()
@@ -334,9 +332,9 @@ def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter):
     report = prune(store, keep, now, is_dry=True)
     assert store.events() == events
     assert prune(store, keep, now) == report
-    left = store.events()
-    assert left == [x for x in events if x.position > report.events]
-    assert left[0].time == BEGIN + timedelta(days=5)
+    remaining = store.events()
+    assert remaining == [x for x in events if x.position > report.events]
+    assert remaining[0].time == BEGIN + timedelta(days=5)
     assert store.records() == records
     assert store.records(When(position=middle.position)) == then
     rebuild(store)
@@ -348,7 +346,7 @@ def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter):
     assert prune(store, keep, now).events == 0
 
 
-def test_the_oldest_goes_when_there_is_too_much(
+def test_pruning_by_size_removes_the_oldest_events(
     writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(retention, "_LEAST_ROWS", 10)

@@ -1,4 +1,4 @@
-"""Processes that are killed, and many that write at once: nothing that was acknowledged is lost."""
+"""Killed processes and many writers at once: no acknowledged event is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Writers:
             process.kill()
             process.communicate(timeout=_SECONDS)
 
-    def written(self) -> tuple[list[Event], Records]:
+    def read(self) -> tuple[list[Event], Records]:
         """Return the events and records; a replay of the log gives the same records."""
         store = open_history(self._place)
         events, records = store.events(), store.records()
@@ -67,7 +67,7 @@ def numbers(events: list[Event], source: str) -> list[int]:
     return [x.payload["arguments"]["number"] for x in of_source]
 
 
-def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(writers: Writers):
+def test_a_killed_process_loses_no_acknowledged_event(writers: Writers):
     """Killed at random moments during ten thousand writes."""
     chance = random.Random(5)
     lives: list[int] = []
@@ -77,25 +77,25 @@ def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(writers: W
         last = -1
         for _, line in zip(range(chance.randrange(1, 30)), process.stdout, strict=False):
             last = int(line)
-        process.kill()  # now it is about to write the next ones
+        process.kill()  # during its next writes
         rest, _ = process.communicate(timeout=_SECONDS)
         lives.append(int(rest.split()[-1]) if rest.split() else last)
-    events, _ = writers.written()
+    events, _ = writers.read()
     for life, acknowledged in enumerate(lives):
         calls = numbers(events, f"life{life}")
         assert calls == list(range(len(calls)))
         assert len(calls) > acknowledged
 
 
-def test_processes_that_write_at_once_lose_nothing(writers: Writers):
-    """A workshop; half of them use a source that others use, too."""
+def test_concurrent_processes_lose_nothing(writers: Writers):
+    """A workshop: each source is used by two processes."""
     half = _WRITERS // 2
     started = [writers.start(f"s{n % half}", n * 1000, _EACH, _EACH // 4) for n in range(_WRITERS)]
     for process in started:
         output, _ = process.communicate(timeout=_SECONDS)
         assert process.returncode == 0
         assert len(output.split()) == 4
-    events, records = writers.written()
+    events, records = writers.read()
     for n in range(half):
         expected = [*range(n * 1000, n * 1000 + _EACH)]
         expected += range((n + half) * 1000, (n + half) * 1000 + _EACH)

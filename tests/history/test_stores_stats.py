@@ -1,4 +1,4 @@
-"""How often, by whom and how fast tools were called, and what was called next."""
+"""Statistics of calls: numbers, callers, durations, and the tools called next."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stats(writer: ReportWriter, since: datetime | None) -> dict[Subject, CallSta
     return {x.subject: x for x in writer.history.stats(since).tools}
 
 
-def test_calls_errors_and_the_last_use_are_those_of_the_events(writer: ReportWriter):
+def test_statistics_match_the_events(writer: ReportWriter):
     writer.record(some_calls())
     for since in (None, FIRST, NOON + timedelta(seconds=250)):
         calls = [x for x in some_calls() if since is None or x.time >= since]
@@ -61,7 +61,7 @@ def test_calls_errors_and_the_last_use_are_those_of_the_events(writer: ReportWri
                 assert max(exact, 1e-6) <= percentile * 1.0001 <= max(exact, 1e-6) * 1.06
 
 
-def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
+def test_refused_calls_do_not_count_and_an_argument_named_error_is_no_error(
     writer: ReportWriter,
 ):
     odd: Any = {"error": "x", "status": "error"}
@@ -89,11 +89,11 @@ def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: Repo
     assert refused.payload == {"status": "refused", **who}
 
 
-# Of recent calls, in buckets: however many there were.
+# Percentiles of recent calls, in buckets.
 
 
-def test_the_percentile_is_that_of_recent_calls_also_since_a_time():
-    """Of the last 500 to 1,000 calls; those from before the time do not count."""
+def test_percentiles_cover_recent_calls_also_since_a_time():
+    """They cover the last 500 to 1,000 calls, and none before the time."""
     call = Call(NOON, 1.0, "")
     for earlier in (0, 3, 499, 500, 999, 1000, 1499, 1500, 1700):
         before = NO_USAGE.with_calls([call] * earlier)
@@ -105,7 +105,7 @@ def test_the_percentile_is_that_of_recent_calls_also_since_a_time():
         assert most is None if earlier == 1700 else most is not None and most < 0.0011
 
 
-# What was called next, as suggestions of tools ask.
+# Tools called next, for suggestions.
 
 
 def agent(run: str) -> Caller:
@@ -117,7 +117,7 @@ def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Eve
 
 
 def test_what_follows_a_call_is_counted_by_run_and_without_failures(writer: ReportWriter):
-    """Drawn steps follow each other though each has an id of its own."""
+    """Steps on the canvas are one sequence, though each has a run id of its own."""
     a, b, c = map(agent, "abc")
     writer.record([
         called("find", a), called("find", b), called("pay", b), called("list", a),
