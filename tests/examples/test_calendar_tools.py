@@ -76,7 +76,7 @@ def test_days_are_counted_backwards_too(
 
 
 @given(st.dates(), st.dates())
-def test_adding_the_days_between_leads_from_one_date_to_the_other(start: date, end: date) -> None:
+def test_adding_the_days_between_two_dates_leads_to_the_other(start: date, end: date) -> None:
     days = calendar.days_between(str(start), str(end)).days
     assert calendar.add_days(str(start), days).date == end
 
@@ -105,7 +105,7 @@ def test_weekday_of_returns_weekday_week_and_number_of_the_day() -> None:
         ("add_days", ["2026-07-28", 10**20], "is outside the calendar, years 1 to 9999"),
     ],
 )
-def test_the_error_about_a_bad_zone_time_or_date_helps(
+def test_a_bad_zone_time_or_date_is_refused_with_advice(
     tool: str, arguments: list[Any], words: str
 ) -> None:
     with pytest.raises(ToolError) as caught:

@@ -68,7 +68,7 @@ async def test_a_loan_starts_today_for_three_weeks_and_ends_when_returned(client
 
 
 @pytest.mark.anyio
-async def test_loans_list_the_earliest_due_first_and_show_what_is_overdue(client: Client) -> None:
+async def test_loans_are_listed_by_due_date_with_overdue_ones_marked(client: Client) -> None:
     loans = [(x["title"], x["overdue"]) for x in (await answer(client, "list_loans"))["loans"]]
     assert loans == [("Moby-Dick", True), ("Jane Eyre", False)]
     assert (await answer(client, "return_book", book_id=MOBY_DICK))["days_late"] == 9
@@ -76,7 +76,7 @@ async def test_loans_list_the_earliest_due_first_and_show_what_is_overdue(client
 
 @pytest.mark.anyio
 async def test_every_refusal_says_what_to_do_next(client: Client) -> None:
-    """The rules of library://rules, each in words a model can act on."""
+    """A model must be able to act on each rule of library://rules."""
     on_loan = await refusal(client, "borrow_book", book_id=MOBY_DICK, reader="Ada")
     assert "Moby-Dick (book 14) is on loan to Esi until" in on_loan
     assert "Choose another book" in on_loan

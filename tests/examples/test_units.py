@@ -32,7 +32,7 @@ units = load("units")
     ],
 )
 def test_a_conversion_is_exact(value: float, from_unit: str, to_unit: str, result: float) -> None:
-    """By definition of the units: BIPM SI brochure, and the yard and pound agreement of 1959."""
+    """The units are defined so: BIPM SI brochure, and the yard and pound agreement of 1959."""
     assert units.convert_units(value, from_unit, to_unit).result == result
 
 
@@ -78,7 +78,7 @@ def test_a_unit_has_many_spellings() -> None:
         (1e308, "ly", "nm", "1e+308 ly is too large a number of nm"),
     ],
 )
-def test_the_error_about_an_impossible_conversion_helps(
+def test_an_impossible_conversion_is_refused_with_advice(
     value: float, from_unit: str, to_unit: str, words: str
 ) -> None:
     with pytest.raises(ToolError) as caught:

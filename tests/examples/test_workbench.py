@@ -96,7 +96,7 @@ def test_the_result_of_a_tool_is_correct(
         ("upper_case", {"text": "x" * 20_000}),
     ],
 )
-def test_the_error_about_impossible_arguments_has_words(
+def test_impossible_arguments_are_refused_with_a_reason(
     tool: str, arguments: dict[str, Any]
 ) -> None:
     start = time.thread_time()

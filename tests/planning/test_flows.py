@@ -104,7 +104,7 @@ def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str) -
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:
-    """An undeclared result is implied by the tool's words."""
+    """The words of a tool imply its undeclared result."""
     flow = PLANNER.flow("shop/list_orders", "shop/cancel_order")
     assert flow
     assert (flow.field, flow.parameter) == ("orders[].order_id", "order_id")

@@ -1,4 +1,4 @@
-"""A planner that lives on while its tools change."""
+"""A planner that is updated when its tools change."""
 
 from __future__ import annotations
 

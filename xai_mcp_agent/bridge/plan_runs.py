@@ -102,7 +102,7 @@ class PlanTools(FixedToolset):
         """Refuse arguments for parameters that a tool does not have.
 
         Raises:
-            BadSetting: there is such a parameter; the message has the nearest name.
+            BadSetting: a tool does not have the parameter; the message has the nearest name.
         """
         for number, name in arguments:
             tool = self.by_call.get(number)  # None for a finished call

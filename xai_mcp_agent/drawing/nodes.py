@@ -87,7 +87,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Output:
-    """Out-port of a node, to be wired."""
+    """Out-port of a node, to wire to a port."""
 
     node: Node
     port: str

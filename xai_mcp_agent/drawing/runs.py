@@ -109,7 +109,7 @@ def run_in_conversation(
 ) -> RecordedRun:
     """Return the run of a conversation; `names` are kind, source and tool by shown names.
 
-    A name that is not there belongs to the source whose name it begins with.
+    Any other name belongs to the source whose name it begins with.
     """
     answers = {
         str(x.get("tool_call_id")): x.get("content")
@@ -154,7 +154,7 @@ def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
 
 
 def _whole_text(content: Any, texts: Mapping[str, Any]) -> Any:
-    """Return the whole text of a result of which the model read an excerpt with its id."""
+    """Return the whole text of a result, if its excerpt names the id of one."""
     if not isinstance(content, str):
         return content
     return next((text for id_, text in texts.items() if f'"{id_}"' in content), content)
@@ -184,7 +184,7 @@ def is_hidden(value: Any) -> bool:
 
 @dataclass
 class _TranscriptRun:
-    """Run of a transcript whose lines are being read."""
+    """Run of a transcript, built up line by line."""
 
     id: str
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])

@@ -38,8 +38,8 @@ _TOO_MANY = 4_000  # a word in more tools than this is too common to search by
 _PLACES = (1.0, 0.85, 0.7, 0.5, 0.35)
 _NOT_AN_ID, _RECORD, _ID_FOR_VALUE, _SAME_SUBJECT = 0.45, 0.95, 0.6, 0.6
 _FOREIGN = 0.4  # penalty for an output whose words the input does not have
-# Scores for names such as `text` or `data` that say nothing: nothing in common, half the name, the
-# same name, the same format, a fitting description.
+# Scores for names such as `text` or `data`, which say nothing: no hint, half the name, the same
+# name, the same format, a fitting description.
 _NO_HINT, _HALF_NAME, _SAME_NAME, _SAME_FORMAT, _DESCRIBED = 0.2, 0.5, 0.6, 0.75, 0.5
 
 Rarity = Callable[[str], float]

@@ -91,7 +91,7 @@ def places_of(values: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
         json.dumps(list(values.values()), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as cause:
         raise BadSetting(
-            f"A given value cannot be sent: {cause}. Give what JSON can hold."
+            f"A value cannot be sent: {cause}. Use only values that JSON can hold."
         ) from cause
     return {place: value for key, value in values.items() for place in _places(key, plan)}
 

@@ -18,7 +18,7 @@ _NO_URIS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Values that a schema allows, as far as it decides what they fit.
+    """Values that a schema allows, reduced to the parts that decide a fit.
 
     `kinds` are JSON types without null, `items` the types of an array's items; empty means any.
     `is_open`: the content is undeclared.

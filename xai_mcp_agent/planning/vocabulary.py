@@ -48,7 +48,7 @@ WRITING_VERBS = root_set(
     " schedule rename move reset log make put submit pay stop start"
 )
 LOOKUP_VERBS = root_set("find search get list query lookup fetch retrieve show check browse")
-# Words for an identifier, which do not say of what.
+# Words for an identifier.
 ID_WORDS = word_set(
     "id ids uuid guid key token sku slug uri urn handle identifier ref reference code hash"
 )

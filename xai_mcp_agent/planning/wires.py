@@ -133,7 +133,7 @@ class WireCheck:
         return sorted(flows, key=lambda x: -x[1].score)
 
     def _new_suppliers(self, ports: ToolPorts, inp: Input) -> list[Flow]:
-        """Return the best tools without a call; among equals, first those with the same name."""
+        """Return the best suppliers without a call; among equals, the same name comes first."""
         called = {x.tool for x in self._calls}
         flows = [
             x

@@ -49,7 +49,7 @@ class _Candidate:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether its score suffices for such a parameter."""
+        """Return whether its score suffices for its kind of parameter."""
         if isinstance(self.source, Value):
             least = _LEAST_LITERAL if self.inp.is_required else _OPTIONAL_LITERAL
         elif self.inp.is_opaque:

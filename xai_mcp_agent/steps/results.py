@@ -143,7 +143,7 @@ def _find(value: Any, name: str) -> Any:
 
 
 def _properties_in(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every property in a value, level by level; of a list only those of its first item."""
+    """Yield every property in a value, level by level; in a list, only in its first item."""
     queue = deque([value])
     for _ in range(_MOST_VALUES):
         if not queue:
