@@ -1,1 +1,1 @@
-"""Where tools come from. A source reports to an observer it is handed; it imports no catalog."""
+"""Sources of tools. A source reports to the observer that it gets, and imports no catalog."""

@@ -16,7 +16,7 @@ CANVAS = ""
 """The source name of the canvas: drawn tools keep their own names without a prefix."""
 
 NO_RESULT_TEXT = "The tool ran and returned nothing."
-"""What a model reads when a drawn tool ended without a result."""
+"""Text for a model when a drawn tool ended without a result."""
 
 DRAWN_TIMEOUT_SECONDS = 600.0  # an agent with a slow model may run in it
 

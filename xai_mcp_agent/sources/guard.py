@@ -77,10 +77,10 @@ class _Guard:
         except OSError as cause:
             logger.debug("no guard for child processes: %s", cause)
 
-    def _write(self, what: str, groups: tuple[int, ...]) -> None:
+    def _write(self, sign: str, groups: tuple[int, ...]) -> None:
         if self._shell is not None and self._shell.stdin is not None:
             with suppress(OSError):
-                lines = "".join(f"{what} {group}\n" for group in groups)
+                lines = "".join(f"{sign} {group}\n" for group in groups)
                 os.write(self._shell.stdin.fileno(), lines.encode())
 
     def _end(self) -> None:

@@ -9,11 +9,9 @@ Imported when the first server behind a URL is reached, because its libraries ar
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from time import time
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -24,11 +22,6 @@ from mcp.client.auth import (
     OAuthClientProvider,
     OAuthFlowError,
     OAuthRegistrationError,
-)
-from mcp.client.auth.extensions.client_credentials import (
-    ClientCredentialsOAuthProvider,
-    PrivateKeyJWTOAuthProvider,
-    SignedJWTParameters,
 )
 from mcp.client.auth.utils import (
     extract_resource_metadata_from_www_auth,
@@ -50,6 +43,7 @@ from ...web.network_errors import proxy_of
 from ..sdk import NAME
 from . import errors
 from .errors import AuthFailure, OutOfReach
+from .machine import machine_provider
 from .sign_in import LOCAL_HOSTS, Callback, Person, open_callback
 from .token_store import Record
 
@@ -278,50 +272,19 @@ class TokenFlow:
 
     def _provider(self) -> OAuthClientProvider:
         auth, url = self._server.auth, self._server.url
-        scope = " ".join(auth.scopes) or None
-        if not auth.is_for_machines:
-            metadata = OAuthClientMetadata(
-                client_name=NAME,
-                redirect_uris=[AnyUrl(_NO_CALLBACK)],
-                token_endpoint_auth_method=auth.client_authentication,
-                scope=scope,
-            )
-            return OAuthClientProvider(
-                url, metadata, self, self._open_page, self._wait_for_code,
-                client_metadata_url=auth.client_metadata_url or None,
-            )  # fmt: skip
-        # The issuer of the first sign-in stays the trusted one.
-        issuer = auth.issuer or self._record.issuer or None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # no issuer is known the first time
-            if auth.has_private_key:
-                return PrivateKeyJWTOAuthProvider(
-                    url, self, auth.client_id, self._sign_assertion, scope, issuer
-                )
-            secret = auth.client_secret.reveal() if auth.client_secret else ""
-            is_posted = auth.client_authentication == "client_secret_post"
-            method = "client_secret_post" if is_posted else "client_secret_basic"
-            return ClientCredentialsOAuthProvider(
-                url, self, auth.client_id, secret, method, scope, issuer
-            )
-
-    async def _sign_assertion(self, audience: str) -> str:
-        """Sign an assertion with the private key, which proves who we are."""
-        auth = self._server.auth
-        try:
-            parameters = SignedJWTParameters(
-                issuer=auth.client_id,
-                subject=auth.client_id,
-                signing_key=_private_key(self._server),
-                signing_algorithm=auth.signing_algorithm,
-            )
-            return await parameters.create_assertion_provider()(audience)
-        except Exception as cause:  # noqa: BLE001 - several libraries read keys, each in its way
-            # Not chained: the exception may quote the key.
-            raise AuthFailure(
-                f"its private key cannot be used: {type(cause).__name__}.",
-                f"Correct `privateKey` or `privateKeyFile` under `auth` of {self._server.name!r}.",
-            ) from None
+        if auth.is_for_machines:
+            # The issuer of the first sign-in stays the trusted one.
+            return machine_provider(self._server, self, auth.issuer or self._record.issuer or None)
+        metadata = OAuthClientMetadata(
+            client_name=NAME,
+            redirect_uris=[AnyUrl(_NO_CALLBACK)],
+            token_endpoint_auth_method=auth.client_authentication,
+            scope=" ".join(auth.scopes) or None,
+        )
+        return OAuthClientProvider(
+            url, metadata, self, self._open_page, self._wait_for_code,
+            client_metadata_url=auth.client_metadata_url or None,
+        )  # fmt: skip
 
     def _load(self) -> None:
         """Load the record into the SDK, with its token marked as expired if it is to be renewed."""
@@ -398,12 +361,6 @@ def places_around(server: ServerSettings, refusal: httpx2.Response | None) -> Co
         return (INTERNET,)  # behind a proxy the server's own place is unknown
     place = place_of_host(urlsplit(server.url).hostname or "") or place_of_peer(refusal)
     return (INTERNET, place)
-
-
-def _private_key(server: ServerSettings) -> str:
-    if server.auth.private_key:
-        return server.auth.private_key.reveal()
-    return (Path(server.cwd) / Path(server.auth.private_key_file).expanduser()).read_text()
 
 
 def scopes_in(response: httpx2.Response) -> frozenset[str]:
