@@ -30,7 +30,7 @@ WORDS = st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
 
 
 def read_with_secret(entry: dict[str, Any], needs: list[str]) -> str:
-    """The entry as a run has it, all that it needs given, and a key in the environment."""
+    """Return the entry with variables filled in, and a key in the environment."""
     environ = {"KEY": SECRET, **dict.fromkeys(needs, "given")}
     read = settings_from({"mcpServers": {"it": entry}}, environ=environ)
     if "it" not in read.sources:
@@ -47,30 +47,32 @@ def read_with_secret(entry: dict[str, Any], needs: list[str]) -> str:
 def test_no_text_of_a_registry_names_a_variable_of_the_person(
     value: str, default: str, inner: str, other: str, typed: str
 ):
-    """Whatever its parts come to when they are put together, with what was typed between."""
+    """In any combination of its parts with a person's values."""
     variables = {"v": {"default": inner}, "w": {"isRequired": True}}
-    written = {"value": value, "variables": variables}
+    fields = {"value": value, "variables": variables}
     package = {
         "registryType": "npm", "identifier": "a", "version": "1.0.0",
         "packageArguments": [
-            {"type": "positional", **written},
+            {"type": "positional", **fields},
             {"type": "named", "name": "--flag", "default": default},
         ],
-        "environmentVariables": [{"name": "A", **written}, {"name": "B", "default": other}],
+        "environmentVariables": [{"name": "A", **fields}, {"name": "B", "default": other}],
     }  # fmt: skip
     remote = {
         "type": "sse", "url": f"https://example.com/{value}", "variables": variables,
-        "headers": [{"name": "A", **written, "default": default}],
+        "headers": [{"name": "A", **fields, "default": default}],
     }  # fmt: skip
     values = {"w": typed} if typed and "{w}" in value else None
     for way in ({"packages": [package]}, {"remotes": [remote]}):
         try:
-            made = compose(read_server({"name": "a/b", "version": "1", **way}), "it", values=values)
+            composition = compose(
+                read_server({"name": "a/b", "version": "1", **way}), "it", values=values
+            )
         except (Refused, BadSetting):
             continue
-        needs = [x.variable for x in made.needs]
+        needs = [x.variable for x in composition.needs]
         assert "KEY" not in needs
-        assert SECRET not in read_with_secret(made.entry, needs)
+        assert SECRET not in read_with_secret(composition.entry, needs)
 
 
 ANYTHING = nested(SCALARS | st.floats() | WORDS, st.text(max_size=5), 8)
@@ -116,18 +118,18 @@ def test_a_document_of_anything_is_read_or_refused(server: Any, meta: Any):
     read = read_server(document.server)
     assert manifest_of(document).as_json()["name"] == document.name
     try:
-        made = compose(read, "it", allow=("image-tag", "runtime-options", "secret-argument"))
+        composition = compose(read, "it", allow=("image-tag", "runtime-options", "secret-argument"))
     except (Refused, BadSetting):
         return
     listing = Listing(USUAL_REGISTRIES["official"], document, ("1",))
-    assert list(signals_of(listing, made, "npm was not asked", "it", {"it": 3}))
-    assert all(isinstance(x, str) for x in made.entry.get("args", []))
-    environ = {x.variable: "x" for x in made.needs}
-    read_settings = settings_from({"mcpServers": {"it": made.entry}}, environ=environ)
+    assert list(signals_of(listing, composition, "npm was not asked", "it", {"it": 3}))
+    assert all(isinstance(x, str) for x in composition.entry.get("args", []))
+    environ = {x.variable: "x" for x in composition.needs}
+    read_settings = settings_from({"mcpServers": {"it": composition.entry}}, environ=environ)
     assert read_settings.notes == ()
 
 
-def test_arguments_become_words():
+def test_arguments_become_words_of_a_command():
     rows: list[tuple[dict[str, Any], list[str]]] = [
         ({"type": "named", "name": "--a", "value": "b"}, ["--a", "b"]),
         ({"type": "named", "name": "--a", "value": "-b"}, ["--a=-b"]),

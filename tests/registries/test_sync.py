@@ -56,8 +56,8 @@ def service() -> Iterator[RegistryService]:
 
 def opened(service: RegistryService, folder: Path, **more: Any) -> Registries:
     """Only those of the service."""
-    written = {"official": False, "team": {"url": service.url}} | more
-    settings = settings_from({"mcpServers": {}, "registries": written})
+    entries = {"official": False, "team": {"url": service.url}} | more
+    settings = settings_from({"mcpServers": {}, "registries": entries})
     assert settings.notes == ()
     return Registries(settings, folder / "registries.db")
 
@@ -102,8 +102,8 @@ def test_all_pages_are_read_and_then_what_changed_since(service: RegistryService
     assert WEATHER not in hits(team, "weather")
 
 
-def test_a_sync_that_was_killed_goes_on_where_it_was(service: RegistryService, tmp_path: Path):
-    """Each page is kept before the next one is asked for."""
+def test_an_interrupted_sync_continues_where_it_was(service: RegistryService, tmp_path: Path):
+    """Each page is stored before the next one is requested."""
     second = service.pages[list(service.pages)[1]]
     waits = threading.Event()
 
@@ -113,12 +113,12 @@ def test_a_sync_that_was_killed_goes_on_where_it_was(service: RegistryService, t
         return service._answer(got, "")
 
     service.http.replies["/v0.1/servers"] = answer
-    written = {"official": False, "team": {"url": service.url}}
+    entries = {"official": False, "team": {"url": service.url}}
     code = f"""
 from pathlib import Path
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.registries import Registries
-settings = settings_from({{"mcpServers": {{}}, "registries": {written!r}}})
+settings = settings_from({{"mcpServers": {{}}, "registries": {entries!r}}})
 Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
 """
     with subprocess.Popen([sys.executable, "-c", code]) as child:
@@ -133,7 +133,7 @@ Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
         assert second["servers"][0]["server"]["name"] in names_in(team)
 
 
-def test_a_cursor_that_the_registry_has_forgotten_begins_anew(
+def test_a_cursor_that_the_registry_rejects_starts_the_sync_again(
     service: RegistryService, team: Registries
 ):
     first, second, third = service.pages
@@ -173,7 +173,7 @@ PATIENCE = FetchLimits(seconds=0.2, read_seconds=0.1, max_bytes=1024**2)
 def test_a_failure_is_reported_plainly(
     service: RegistryService, team: Registries, fault: str, says: str
 ):
-    """A redirect might lead to a private address, whatever its name is."""
+    """A redirect might lead to a private address under any name."""
     service.faults["*"] = fault
     with http_service() as inner:
         if fault == "other":
@@ -229,8 +229,8 @@ ODD_ROWS: list[Any] = [
 ]  # fmt: skip
 
 
-def test_a_row_of_anything_costs_only_itself(service: RegistryService, team: Registries):
-    """Hostile texts are shown without what hides in them."""
+def test_an_invalid_row_does_not_affect_the_others(service: RegistryService, team: Registries):
+    """Hidden characters of hostile texts are not shown."""
     words = "Weather\x1b[31m\u202e data\u200b\U000e0041" + "x" * 10_000
     service.row(WEATHER)["server"]["description"] = words
     rows = [*service.rows()]
@@ -283,18 +283,18 @@ def test_lists_and_checkouts_of_all_forms_are_read(service: RegistryService, tmp
             assert names_in(registries, "lists") == FOLDERS
     with opened(service, tmp_path, here={"path": str(tmp_path / "gone")}) as registries:
         assert "there is no file or folder" in synced(registries, "here").problem
-    asked = len(service.http.got)
+    count = len(service.http.got)
     with opened(service, tmp_path, checkout={"path": str(DATA / "repository")}) as registries:
         assert synced(registries, "checkout").problem == ""
         assert names_in(registries, "checkout") == FOLDERS
         assert registries.search("weather", registry="checkout")[0].name == WEATHER
-    assert len(service.http.got) == asked
+    assert len(service.http.got) == count
 
 
 def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
     service: RegistryService, tmp_path: Path
 ):
-    """A server that left it leaves the copy."""
+    """A server that is removed from the repository leaves the copy too."""
     there = {"repository": "example-org/servers", "ref": "main", "url": service.url}
     service.archives["main"] = service.archives[COMMIT]
     with opened(service, tmp_path, hub=there) as registries:
@@ -308,7 +308,9 @@ def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
         assert names_in(registries, "hub") == [WEATHER]
 
 
-def test_one_bad_file_of_a_folder_costs_only_itself(service: RegistryService, tmp_path: Path):
+def test_an_invalid_file_of_a_folder_does_not_affect_the_others(
+    service: RegistryService, tmp_path: Path
+):
     folder = tmp_path / "servers"
     good = (DATA / "repository" / "weather" / "server.json").read_text(encoding="utf-8")
     for name, text in {
@@ -375,7 +377,7 @@ def test_a_damaged_archive_is_reported_and_its_links_lead_nowhere(
 # npm
 
 
-def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_copy(
+def test_npm_is_searched_by_keyword_and_removed_packages_leave_the_copy(
     service: RegistryService, tmp_path: Path
 ):
     one = service.search["objects"][0]["package"]
@@ -385,16 +387,16 @@ def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_cop
         assert (report.documents, report.pages, report.problem) == (302, 2, "")
         assert [x["from"] for x in service.asked("/-/v1/search")] == ["0", "250"]
         assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
-        gone = service.search["objects"].pop()["package"]["name"]
+        removed_name = service.search["objects"].pop()["package"]["name"]
         service.http.replies["/-/v1/search"] = lambda got: (
             service._answer(got, "") if "from=0" in got.query else Reply(503)
         )
         assert "at page 2" in synced(registries, "npm").problem
         del service.http.replies["/-/v1/search"]
-        assert gone in names_in(registries, "npm")
+        assert removed_name in names_in(registries, "npm")
         report = synced(registries, "npm")
         assert (report.is_resumed, report.removed) == (True, 1)
-        assert gone not in [x.name for x in registries.search(gone, 400)]
+        assert removed_name not in [x.name for x in registries.search(removed_name, 400)]
 
 
 def test_the_configuration_of_npm_says_where_it_is(

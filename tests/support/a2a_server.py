@@ -1,11 +1,11 @@
-"""Remote agents made with the real A2A SDK, in a process of their own.
+"""Remote agents of the real A2A SDK, in a process of their own.
 
     with agents() as server:
         settings = {"agents": {"it": {"url": server.url("rpc")}}}
 
-One process has several agents, each at a path of its own: they differ in how they are spoken to
-(`FACES`) and in their cards, and behave the same. What one does is the first word of the message;
-see `_Behaviour`. `server.seen()` tells what arrived. As a program: `python a2a_server.py PORT`.
+One process has several agents, each at a path of its own. They differ in their interfaces (`FACES`)
+and cards, and behave the same: the first word of a message is a command, see `_Behaviour`.
+`server.log()` returns the requests that arrived. As a program: `python a2a_server.py PORT`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.processes import free_port, listens, wait_until
 _ROOT = Path(__file__).parents[2]
 _STOP_SECONDS = 60.0
 
-# How an agent is spoken to: binding, protocol version, whether it streams.
+# Interfaces of agents: binding, protocol version, whether it streams.
 FACES: dict[str, tuple[str, str, bool]] = {
     "rpc": ("JSONRPC", "1.0", True),
     "rest": ("HTTP+JSON", "1.0", True),
@@ -38,19 +38,19 @@ FACES: dict[str, tuple[str, str, bool]] = {
 
 
 class AgentServer:
-    """The process, as a test sees it."""
+    """The process of the agents, for tests."""
 
     def __init__(self, port: int, child: subprocess.Popen[bytes]) -> None:
         self.port = port
         self.child = child
 
     def url(self, name: str) -> str:
-        """Where the agent of this name is."""
+        """Return the address of the agent with this name."""
         return f"http://127.0.0.1:{self.port}/{name}"
 
-    def seen(self) -> dict[str, Any]:
-        """What arrived: `headers` of requests, `messages`, `canceled` tasks, `cards` served."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/seen", timeout=20) as answer:
+    def log(self) -> dict[str, Any]:
+        """Return `headers` of requests, `messages`, `canceled` tasks and responses with `cards`."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/log", timeout=20) as answer:
             return json.load(answer)
 
 
@@ -83,7 +83,7 @@ SKILLS = [
 
 
 def _card(base: str, name: str) -> dict[str, Any]:
-    """The card of an agent, as JSON; each name has something of its own."""
+    """Return the card of an agent as JSON; some names have unusual cards, see `_ODD`."""
     binding, version, streams = FACES.get(name, FACES["rpc"])
     # One address lacks the slash, and redirects to itself with it.
     base += "/" if binding == "JSONRPC" and name != "rpc-old-polled" else ""
@@ -99,8 +99,8 @@ def _card(base: str, name: str) -> dict[str, Any]:
     if version.startswith("0."):
         transport = {"url": base, "preferredTransport": binding, "protocolVersion": version}
         return card | transport
-    one = {"url": base, "protocolBinding": binding, "protocolVersion": version}
-    return card | {"supportedInterfaces": [one]} | _ODD.get(name, {})
+    interface = {"url": base, "protocolBinding": binding, "protocolVersion": version}
+    return card | {"supportedInterfaces": [interface]} | _ODD.get(name, {})
 
 
 _ELSEWHERE = {"url": "http://localhost:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
@@ -136,22 +136,22 @@ def _app(port: int) -> Any:
     from starlette.responses import JSONResponse, RedirectResponse
     from starlette.routing import Mount, Route
 
-    seen: dict[str, Any] = {"headers": [], "messages": [], "canceled": [], "cards": []}
+    log: dict[str, Any] = {"headers": [], "messages": [], "canceled": [], "cards": []}
 
-    async def tell(_request: Request) -> Any:
-        return JSONResponse(seen)
+    async def send_log(_request: Request) -> Any:
+        return JSONResponse(log)
 
-    async def moved(request: Request) -> Any:
+    async def redirect_to_card(request: Request) -> Any:
         return RedirectResponse(f"http://127.0.0.1:{port}/rpc/.well-known/agent-card.json")
 
     base = f"http://127.0.0.1:{port}"
     names = [*FACES, *_ODD, "at-old-place", "guarded", "broken-card"]
-    faces = [Mount(f"/{name}", routes=_routes(name, f"{base}/{name}", seen)) for name in names]
-    own = [Route("/seen", tell), Route("/moved/.well-known/agent-card.json", moved)]
+    faces = [Mount(f"/{name}", routes=_routes(name, f"{base}/{name}", log)) for name in names]
+    own = [Route("/log", send_log), Route("/moved/.well-known/agent-card.json", redirect_to_card)]
     return Starlette(routes=[*own, *faces])
 
 
-def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
+def _routes(name: str, base: str, log: dict[str, Any]) -> list[Any]:
     import hashlib
 
     from a2a.client.card_resolver import parse_agent_card
@@ -163,7 +163,7 @@ def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
     from starlette.routing import Route
 
     card_json = _card(base, name if name not in _ODD else "rpc")
-    executor = _executor(seen)
+    executor = _executor(log)
     handler = DefaultRequestHandler(executor, InMemoryTaskStore(), parse_agent_card(card_json))
 
     async def card(request: Request) -> Response:
@@ -174,8 +174,8 @@ def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
         body = json.dumps(_card(base, name)).encode()
         tag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
         is_same = request.headers.get("if-none-match") == tag
-        seen["cards"].append([name, 304 if is_same else 200])
-        seen["headers"].append(dict(request.headers))
+        log["cards"].append([name, 304 if is_same else 200])
+        log["headers"].append(dict(request.headers))
         if is_same:
             return Response(status_code=304)
         return Response(body, media_type="application/json", headers={"etag": tag})
@@ -188,7 +188,7 @@ def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _executor(seen: dict[str, Any]) -> Any:
+def _executor(log: dict[str, Any]) -> Any:
     from a2a.helpers.proto_helpers import new_data_part, new_text_message, new_text_part
     from a2a.server.agent_execution import AgentExecutor, RequestContext
     from a2a.server.events import EventQueue
@@ -197,7 +197,7 @@ def _executor(seen: dict[str, Any]) -> Any:
     from google.protobuf.json_format import MessageToDict
 
     values = {"whole": 4, "half": 4.5, "big": 12345678901, "list": [1, 2.0, None, True]}
-    # What it gives, before it is done.
+    # Artifacts by command, before the task is complete.
     artifacts: dict[str, list[Part]] = {
         "nothing": [],
         "data": [new_text_part("Here:"), new_data_part(values)],
@@ -211,7 +211,7 @@ def _executor(seen: dict[str, Any]) -> Any:
         "huge": [new_text_part("x" * 20_000_000)],
         "many": [new_text_part("x")] * 20_000,
     }
-    # How else it ends, and with which words.
+    # Other ends of a task by command, with the agent's words.
     ends: dict[str, tuple[Any, str]] = {
         "fail": (TaskUpdater.failed, "out of soup"),
         "reject": (TaskUpdater.reject, "not my job"),
@@ -220,11 +220,11 @@ def _executor(seen: dict[str, Any]) -> Any:
     }
 
     class _Behaviour(AgentExecutor):
-        """What an agent does is the first word of what it is told."""
+        """Runs the command that is the first word of a message; other messages are repeated."""
 
         async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
             text = context.get_user_input("\n")
-            seen["messages"].append(MessageToDict(context.message))
+            log["messages"].append(MessageToDict(context.message))
             word = text.partition(" ")[0].partition("\n")[0]
             if word == "say":  # a message, without any task
                 await event_queue.enqueue_event(
@@ -233,7 +233,7 @@ def _executor(seen: dict[str, Any]) -> Any:
                 return
             task = TaskUpdater(event_queue, context.task_id, context.context_id)
             if context.current_task is not None and word != "ask":
-                await self.done(task, [new_text_part(f"thanks for {text}")])
+                await self.complete_with(task, [new_text_part(f"thanks for {text}")])
                 return
             if context.current_task is None:
                 status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
@@ -242,21 +242,21 @@ def _executor(seen: dict[str, Any]) -> Any:
             if word in ends:
                 end, words = ends[word]
                 await end(task, task.new_agent_message([new_text_part(words)]))
-            elif word == "given":  # the data that came along, as it came
+            elif word == "given":  # return the data of the message
                 parts = [x for x in context.message.parts if x.HasField("data")]
-                await self.done(task, [Part(data=x.data) for x in parts])
+                await self.complete_with(task, [Part(data=x.data) for x in parts])
             elif hasattr(self, word):
                 await getattr(self, word)(task)
             else:
-                await self.done(task, artifacts.get(word, [new_text_part(text)]))
+                await self.complete_with(task, artifacts.get(word, [new_text_part(text)]))
 
-        async def done(self, task: TaskUpdater, parts: list[Part]) -> None:
+        async def complete_with(self, task: TaskUpdater, parts: list[Part]) -> None:
             if parts:
                 await task.add_artifact(parts)
             await task.complete()
 
         async def words(self, task: TaskUpdater) -> None:
-            """Two artifacts, and a last word."""
+            """Return two artifacts and a final message."""
             await task.add_artifact([new_text_part("first")])
             await task.add_artifact([new_text_part("second")])
             await task.complete(task.new_agent_message([new_text_part("All done.")]))
@@ -281,7 +281,7 @@ def _executor(seen: dict[str, Any]) -> Any:
             await asyncio.sleep(600)
 
         async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-            seen["canceled"].append(context.task_id)
+            log["canceled"].append(context.task_id)
             task = TaskUpdater(event_queue, context.task_id, context.context_id)
             await task.cancel()
 

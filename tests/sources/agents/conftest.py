@@ -1,4 +1,4 @@
-"""Remote agents shared by the tests of this folder; none of them is broken by a test."""
+"""Remote agents that the tests of this folder share; no test breaks them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def server() -> Generator[AgentServer]:
 
 @pytest.fixture(scope="package")
 def faces(server: AgentServer) -> Generator[Bridge]:
-    """A bridge with the same agent, spoken to in every way."""
+    """Run a bridge with the same agent over every interface."""
     entries = {name: {"url": server.url(name), "timeout": 30} for name in FACES}
     with Bridge({"agents": entries}, store="memory") as bridge:
         bridge.connect(wait=True)

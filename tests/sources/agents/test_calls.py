@@ -45,7 +45,7 @@ WORDS: list[tuple[str, str, bool, str]] = [
 
 
 @every_face
-def test_an_agent_answers_with_what_it_made_or_why_not(faces: Bridge, face: str):
+def test_an_agent_answers_with_its_artifacts_or_the_reason_why_not(faces: Bridge, face: str):
     for message, text, is_error, state in WORDS:
         result = ask(faces, face, message)
         answer = (result.text, result.is_error, result.structured["state"])
@@ -62,8 +62,8 @@ def test_an_agent_answers_with_what_it_made_or_why_not(faces: Bridge, face: str)
 
 
 @every_face
-def test_data_goes_along_and_comes_back_as_it_is(faces: Bridge, face: str, server: AgentServer):
-    """The SDK makes 4.0 of 4."""
+def test_data_is_sent_and_returned_unchanged(faces: Bridge, face: str, server: AgentServer):
+    """The SDK turns 4 into 4.0."""
     result = ask(faces, face, "data")
     data = result.structured["data"]
     assert data == {"whole": 4, "half": 4.5, "big": 12345678901, "list": [1, 2, None, True]}
@@ -72,12 +72,12 @@ def test_data_goes_along_and_comes_back_as_it_is(faces: Bridge, face: str, serve
     assert ask(faces, face, "plain").structured["data"] == [1, "two"]
     data = {"whole": 4, "deep": {"list": [1, {"a": None}]}, "text": "\u00e4\u2028\0"}
     assert ask(faces, face, "given", data=data).structured["data"] == data
-    assert server.seen()["messages"][-1]["metadata"] == {"skillId": "echo"}
+    assert server.log()["messages"][-1]["metadata"] == {"skillId": "echo"}
 
 
 @every_face
 def test_a_question_of_an_agent_can_be_answered(faces: Bridge, face: str, server: AgentServer):
-    """It is no error: the model reads it, and how to go on."""
+    """It is not an error: the model reads the question and how to continue."""
     asked = ask(faces, face, "ask")
     assert (asked.is_error, asked.text) == (False, "Which colour?")
     ids = {name: asked.structured[name] for name in ("task_id", "context_id")}
@@ -88,7 +88,7 @@ def test_a_question_of_an_agent_can_be_answered(faces: Bridge, face: str, server
     assert answered.structured["task_id"] == ids["task_id"]
     again = ask(faces, face, "echo two", context_id=ids["context_id"])
     assert again.structured["context_id"] == ids["context_id"]
-    assert server.seen()["messages"][-1]["contextId"] == ids["context_id"]
+    assert server.log()["messages"][-1]["contextId"] == ids["context_id"]
     assert again.notes == (
         f"To go on with this conversation, call again with context_id {ids['context_id']}.",
     )
@@ -103,7 +103,7 @@ def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str
     for wrong in (task, "no-such-task"):
         with pytest.raises(SourceError) as caught:
             ask(faces, face, "echo two", task_id=wrong)
-        # The SDK's own server breaks off there.
+        # The SDK's own server closes the connection there.
         assert face == "rest-old" or "eave `task_id` out" in caught.value.next_step
 
 
@@ -120,14 +120,14 @@ def test_an_exception_of_an_agent_is_cut_and_has_no_secrets(server: AgentServer,
 
 
 def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: AgentServer):
-    count = len(server.seen()["messages"])
+    count = len(server.log()["messages"])
     for arguments in ({}, {"message": ""}, {"message": 4}, {"message": "x", "data": "no object"}):
         with pytest.raises(InvalidArguments):
             faces.call_tool("rpc", "echo", arguments)
     for wrong in ("../../admin", "a/b", "..", "x?y", "a b", "x" * 300):
         with pytest.raises(InvalidArguments, match="task_id did not come from the agent"):
             ask(faces, "rest", "echo", task_id=wrong)  # it stands in addresses
-    assert len(server.seen()["messages"]) == count
+    assert len(server.log()["messages"]) == count
 
 
 # Time
@@ -150,11 +150,11 @@ async def test_a_task_is_canceled_with_its_call(faces: Bridge, face: str, server
 
     async def is_canceled(count: int) -> None:
         def look() -> bool:
-            return len(server.seen()["canceled"]) == count
+            return len(server.log()["canceled"]) == count
 
         await anyio.to_thread.run_sync(wait_until, look, "it was canceled")
 
-    before = len(server.seen()["canceled"])
+    before = len(server.log()["canceled"])
     with anyio.fail_after(20):
         with pytest.raises(ToolTimeout, match="We asked it to stop"):
             await faces.aio.call_tool(face, "echo", {"message": "forever"}, timeout_seconds=0.3)

@@ -1,4 +1,4 @@
-"""Cards of remote agents: found, kept, looked at again; and what hostile ones cannot do."""
+"""Cards of remote agents: reading, refreshing, and limits of hostile cards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "let-me-in-1234"
 
 @contextmanager
 def reaching(url: str, store: str | Path = "memory", **entry: Any) -> Generator[Bridge]:
-    """A bridge whose `it` is the agent there."""
+    """Run a bridge with the agent at this address as `it`."""
     with Bridge({"agents": {"it": {"url": url, **entry}}}, store=store) as bridge:
         yield bridge
 
@@ -60,12 +60,12 @@ def test_an_agent_without_skills_is_one_tool(server: AgentServer):
 @pytest.mark.parametrize(
     "path", ["at-old-place", "rpc/.well-known/agent-card.json", "rpc-old", "rpc/"]
 )
-def test_a_card_is_found_at_each_place_where_it_may_be(server: AgentServer, path: str):
+def test_a_card_is_found_at_every_allowed_address(server: AgentServer, path: str):
     with reaching(server.url(path)) as bridge:
         assert bridge.call_tool("it", "echo", {"message": "say hi"}).text.startswith("say hi")
 
 
-def test_skills_can_be_chosen_left_out_and_switched_off(server: AgentServer):
+def test_skills_can_be_included_excluded_and_switched_off(server: AgentServer):
     lists = {"include": ["echo", "count_words", "eko"], "exclude": ["count_words"]}
     with reaching(server.url("rpc"), **lists, disabledTools=["echo"]) as bridge:
         assert bridge.list_tools("it") == []
@@ -92,9 +92,9 @@ def test_the_history_records_an_agent_and_its_skills(server: AgentServer, tmp_pa
 def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer):
     with reaching(server.url("rest")) as bridge:
         before = bridge.list_tools("it")
-        served = len(server.seen()["cards"])
+        served = len(server.log()["cards"])
         assert bridge.refresh("it")[0].require() == before
-        assert server.seen()["cards"][served:] == [["rest", 304]]
+        assert server.log()["cards"][served:] == [["rest", 304]]
 
 
 def test_a_card_that_changed_is_listed_anew_and_pins_notice():

@@ -1,4 +1,4 @@
-"""Agents that answer what no SDK would: each is reported in clear words, and harms nobody."""
+"""Agents with invalid answers: clear errors, and no effect on other sources."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it():
 
 
 def test_an_agent_in_trouble_is_left_alone_for_a_while():
-    """As other sources are: its HTTP status says so. A refusal is no trouble of its own."""
+    """Its HTTP status means an outage, as for other sources; a refusal does not."""
     with odd_agent() as (agent, bridge):
         for status in (404, 500, 503, 429, 500, 503):
             agent.reply = lambda _, status=status: (status, {}, b"no")
@@ -76,7 +76,7 @@ def test_an_agent_in_trouble_is_left_alone_for_a_while():
         assert len(agent.asked) == 6
 
 
-def test_everything_else_in_a_task_is_passed_over():
+def test_unknown_parts_of_a_task_are_ignored():
     many = [{"artifactId": str(x), "parts": []} for x in range(5_000)]
     odd = {"parts": [{"new": 1}, {}]}
     with odd_agent() as (agent, bridge):
@@ -99,7 +99,7 @@ _SIZES: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("kind", _SIZES)
 def test_a_large_answer_is_whole_and_blocks_no_other_work(kind: str):
-    """Each test looks for what blocks a loop."""
+    """A fixture of all tests reports a blocked event loop."""
     part, length = _SIZES[kind]
     with odd_agent(streams=kind != "text") as (agent, bridge):
         agent.answers(task={**DONE, "artifacts": [{"artifactId": "a", "parts": [part]}]})
@@ -150,7 +150,7 @@ def test_a_broken_stream_is_continued_by_polling_the_task():
         assert agent.asked[-1]["method"] == "GetTask"
 
 
-def test_a_stream_that_stays_open_after_the_last_word_is_left():
+def test_a_stream_that_stays_open_after_the_last_update_is_closed():
     over = threading.Event()
     with odd_agent(streams=True) as (agent, bridge):
 
@@ -165,7 +165,7 @@ def test_a_stream_that_stays_open_after_the_last_word_is_left():
             over.set()
 
 
-def test_a_stream_may_begin_with_a_piece_and_replace_what_it_made():
+def test_a_stream_may_begin_with_a_piece_and_replace_an_artifact():
     with odd_agent(streams=True) as (agent, bridge):
 
         def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
@@ -183,7 +183,7 @@ def test_a_stream_may_begin_with_a_piece_and_replace_what_it_made():
         assert do(bridge).text == "final"
 
 
-def test_a_stream_without_end_is_left_when_it_is_too_large():
+def test_an_endless_stream_is_closed_at_the_size_limit():
     with odd_agent(streams=True) as (agent, bridge):
 
         def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
@@ -211,7 +211,7 @@ def test_a_stream_without_end_is_left_when_it_is_too_large():
          "additionalInterfaces": [4, {"url": "/rpc", "transport": "JSONRPC"}]},
     ],
 )  # fmt: skip
-def test_an_odd_part_of_a_card_costs_only_itself(card: dict[str, Any]):
+def test_an_invalid_part_of_a_card_does_not_affect_the_others(card: dict[str, Any]):
     with odd_agent(**card) as (agent, bridge):
         if "url" in card:  # of the old version
             artifact = {"artifactId": "a", "parts": [{"kind": "text", "text": "done"}]}
@@ -242,7 +242,7 @@ def test_a_card_that_leads_nowhere_says_so(url: str, words: str):
         assert status_of(bridge, "it").state == "failed"
 
 
-def test_an_interface_elsewhere_is_passed_over_where_there_is_another():
+def test_an_interface_on_another_host_is_not_used_if_there_is_another():
     faces = [
         {"url": "http://localhost:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
         {"url": "/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},

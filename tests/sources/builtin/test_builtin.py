@@ -19,7 +19,7 @@ def bridge_with(**entry: Any) -> Bridge:
     return Bridge({"builtin": {"handy": entry}}, store="memory")
 
 
-def test_only_the_tools_that_are_named_are_there():
+def test_only_the_tools_that_the_entry_names_are_offered():
     with bridge_with(tools=["calculate"]) as bridge:
         assert names_of(bridge.list_tools("handy")) == ["calculate"]
         assert bridge.call_tool("handy", "calculate", {"expression": "2 * 21"}).text == "42"
@@ -47,7 +47,7 @@ def test_annotations_say_which_tools_change_something(tmp_path: Path):
     )
 
 
-def test_an_error_of_a_tool_is_an_answer(tmp_path: Path):
+def test_an_error_of_a_built_in_tool_is_its_answer(tmp_path: Path):
     with bridge_with(tools=["calculate", *FILES], workspace=str(tmp_path / "work")) as bridge:
         wrong = bridge.call_tool("handy", "calculate", {"expression": "9**9**9"})
         out = bridge.call_tool("handy", "read_file", {"path": "../secret.txt"})

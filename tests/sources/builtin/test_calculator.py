@@ -1,4 +1,4 @@
-"""Arithmetic: right, exact where it can be, and refused at once where it would never end."""
+"""Arithmetic: correct and exact results, and quick refusals of endless calculations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _joined(parts: Any) -> Any:
 
 
 def outcome_of(expression: str) -> tuple[str, str]:
-    """What it comes to, and why it does not; one of them."""
+    """Return the result and the error; one of them is empty."""
     try:
         return calculate(expression), ""
     except CalculationError as reason:

@@ -1,4 +1,4 @@
-"""The workspace cannot be left, whatever the path is and whatever becomes of it meanwhile."""
+"""No path leads out of the workspace, even if folders change during a call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def files(inside: Path) -> Workspace:
 
 
 def failure_of(files: Workspace, path: str) -> str:
-    """What reading says; writing must say something too, and leave nothing outside."""
+    """Return the error of reading; writing must fail too, and create no file outside."""
     with pytest.raises(WorkspaceError) as reading:
         files.read_file(path)
     with pytest.raises(WorkspaceError):
@@ -109,7 +109,7 @@ def test_our_own_configuration_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / ".config" / "xai-mcp-agent").iterdir()) == []
 
 
-def test_without_descriptors_of_folders_a_path_must_resolve_to_the_inside(
+def test_without_folder_descriptors_a_path_must_resolve_inside_the_workspace(
     files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """As on Windows."""
@@ -124,7 +124,7 @@ def test_without_descriptors_of_folders_a_path_must_resolve_to_the_inside(
     assert os.listdir(inside.parent / "outside") == ["secret.txt"]
 
 
-def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(files: Workspace, inside: Path):
+def test_a_file_is_replaced_atomically_and_keeps_its_mode(files: Workspace, inside: Path):
     files.write_file("a.txt", "a long text")
     (inside / "a.txt").chmod(0o600)
     before = (inside / "a.txt").stat().st_ino
@@ -182,7 +182,7 @@ def test_a_folder_that_is_a_link_is_not_entered(files: Workspace, inside: Path):
     assert os.listdir(inside.parent / "outside") == ["secret.txt"]
 
 
-def test_pipes_sockets_and_folders_are_no_files_and_nobody_waits_for_them(
+def test_pipes_sockets_and_folders_are_refused_without_waiting(
     files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
 ):
     os.mkfifo(inside / "pipe")
@@ -198,7 +198,7 @@ def test_pipes_sockets_and_folders_are_no_files_and_nobody_waits_for_them(
 
 @contextmanager
 def going_on(step: Callable[[], None]) -> Generator[None]:
-    """Do this over and over in a thread."""
+    """Repeat a step in a thread within the block."""
     done = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Small documents for tests: the usual one, with whatever a test wants in it."""
+"""Small OpenAPI documents for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OK = {"200": {"description": "Fine"}}
 
 
 def document(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict[str, Any]:
-    """A document with these paths."""
+    """Return a document with these paths."""
     info = {"title": "Things", "version": "1"}
     servers = [{"url": "https://api.example.com/v1"}]
     return {"openapi": version, "info": info, "servers": servers, "paths": paths, **more}
@@ -24,7 +24,7 @@ def schemas(**named: Any) -> dict[str, Any]:
 
 
 def service(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Service:
-    """The service of such a document."""
+    """Load the service of a document with these paths."""
     from xai_mcp_agent.sources.openapi import load_service
 
     return load_service(document(paths, version, **more))
@@ -33,7 +33,7 @@ def service(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Servi
 def only(
     operation: dict[str, Any], path: str = "/things", method: str = "post", **more: Any
 ) -> Operation:
-    """The one tool of a document with one operation."""
+    """Return the only tool of a document with one operation."""
     loaded = service({path: {method: {"responses": OK, **operation}}}, **more)
     assert loaded.problems == ()
     (tool,) = loaded.tools
@@ -53,7 +53,7 @@ def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, **files: Any) -> Path:
-    """Files of these texts or values, `_` in a name being a `/`; the folder."""
+    """Write files of these texts or values, with `/` for `_` in names; return the folder."""
     for name, text in files.items():
         file = folder / f"{name.replace('__', '/')}.json"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Whatever a document says: tools and problems, or one clear error for all of it; nothing else."""
+"""Any document gives tools and problems, or one clear error."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ ANYTHING = st.recursive(
 )
 
 
-def checked(loaded: Service) -> None:
-    """What holds of every service."""
+def check_service(loaded: Service) -> None:
+    """Check the rules for every service."""
     names = [x.name for x in loaded.tools]
     assert len(set(names)) == len(names)
     for tool in loaded.tools:
@@ -54,7 +54,7 @@ def checked(loaded: Service) -> None:
         assert 0 < len(tool.name) <= 128
         assert tool.input_schema["type"] == "object"
         check = SchemaCheck(tool.input_schema)
-        # A document may say of a type that it is itself; the call is then made unchecked.
+        # A type may be defined by itself; arguments of such a tool are not checked.
         assert not check.broken or "lead back to themselves" in check.broken
         placed = [x.argument for x in tool.plan.placements]
         placed += [tool.plan.body.argument] if tool.plan.body and tool.plan.body.argument else []
@@ -65,15 +65,15 @@ def checked(loaded: Service) -> None:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every list and object with every key into it."""
+    """Yield every list and object with each of its keys."""
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield value, key
             yield from places(value[key])
 
 
-def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
-    """The document with a few things in it that are others now, gone, or somewhere else."""
+def mutate(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
+    """Return a copy of the document with a few parts replaced, moved or removed."""
     loaded = copy.deepcopy(root)
     for _ in range(choose.randint(1, 6)):
         all_places = list(places(loaded))
@@ -94,7 +94,7 @@ def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
 
 
 def outcome(load: Callable[[], Any]) -> Any:
-    """What it gives, or None where it says in one clear error why it gives nothing."""
+    """Return the result, or None after an error of the expected types."""
     with suppress(BadDocument, NotReadable):
         return load()
     return None
@@ -105,9 +105,9 @@ def outcome(load: Callable[[], Any]) -> Any:
 @given(st.randoms(use_true_random=False), ANYTHING | st.sampled_from(ODD))
 def test_any_document_loads_or_fails_clearly(file: Path, choose: random.Random, other: Any):
     root = parse(file.read_bytes())
-    loaded = outcome(lambda: load_service(mutated(root, choose, other)))
+    loaded = outcome(lambda: load_service(mutate(root, choose, other)))
     if loaded is not None:
-        checked(loaded)
+        check_service(loaded)
         assert [x for x in loaded.problems if "cannot be understood" in x.reason] == []
 
 
@@ -120,7 +120,7 @@ def test_any_text_is_read_or_refused(text: str | bytes):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_document_of_the_tests_is_converted_whole(file: Path):
     loaded = load_service(file)
-    checked(loaded)
+    check_service(loaded)
     assert loaded.problems == ()
     assert len(loaded.tools) > 2
     assert load_service(file).inventory_hash == loaded.inventory_hash
@@ -130,7 +130,7 @@ def test_a_document_of_the_tests_is_converted_whole(file: Path):
 
 
 def test_a_document_with_doubling_references_loads_quickly():
-    """So many references, and each doubled at every step, are counted and not walked."""
+    """References that double at every step must be counted, not followed."""
     named = {
         f"S{n}": {"allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 10, "properties": {
             x: {"$ref": f"#/components/schemas/S{(n * 7 + ord(x)) % 100}"} for x in "abcdef"

@@ -1,4 +1,4 @@
-"""Which credentials are used, and that nobody can see them."""
+"""The choice of credentials, and their secrecy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(value: Any, **environ: str) -> Credentials:
     return adapter.validate_python(value, context=context)
 
 
-def signed(security: Any, credentials: Any) -> httpx2.Request:
+def sign(security: Any, credentials: Any) -> httpx2.Request:
     request = httpx2.Request("GET", f"{BASE}?a=1")
     grants = grants_for(security, read(credentials), BASE)
     for _ in range(2):  # the same request may be sent again
@@ -50,8 +50,8 @@ def signed(security: Any, credentials: Any) -> httpx2.Request:
     return request
 
 
-def added(security: Any, credentials: Any) -> dict[str, str]:
-    headers = dict(signed(security, credentials).headers)
+def added_headers(security: Any, credentials: Any) -> dict[str, str]:
+    headers = dict(sign(security, credentials).headers)
     return {name: text for name, text in headers.items() if name != "host"}
 
 
@@ -72,27 +72,27 @@ def added(security: Any, credentials: Any) -> dict[str, str]:
 def test_each_scheme_takes_its_own_credentials(
     need: SecurityNeed, credentials: Any, headers: dict[str, str]
 ):
-    assert added([(need,)], credentials) == headers
-    assert added([(need,)], {need.scheme: credentials}) == headers
+    assert added_headers([(need,)], credentials) == headers
+    assert added_headers([(need,)], {need.scheme: credentials}) == headers
 
 
 def test_a_key_can_be_in_the_query_and_in_a_cookie():
-    request = signed([(QUERY_KEY, COOKIE_KEY)], {"apiKey": "a b&c"})
+    request = sign([(QUERY_KEY, COOKIE_KEY)], {"apiKey": "a b&c"})
     assert str(request.url) == f"{BASE}?a=1&api%20key=a%20b%26c"
     assert request.headers["cookie"] == "session=a%20b%26c"
 
 
 def test_the_first_alternative_that_can_be_satisfied_counts():
     credentials = {"key": {"apiKey": "k"}, "bearer": {"bearer": "t"}, "basic": {"username": "u"}}
-    assert added([(OAUTH,), (BEARER, TLS), (BEARER, KEY), (BASIC,)], credentials) == {
+    assert added_headers([(OAUTH,), (BEARER, TLS), (BEARER, KEY), (BASIC,)], credentials) == {
         "authorization": "Bearer t", "x-key": "k",
     }  # fmt: skip
 
 
-def test_a_document_that_says_nothing_gets_what_is_for_all():
-    assert added([], {"bearer": "t"}) == {"authorization": "Bearer t"}
-    assert added([], {"key": {"bearer": "t"}}) == {}
-    assert added([], {"apiKey": "k"}) == {}
+def test_a_document_without_security_gets_the_credentials_for_all_schemes():
+    assert added_headers([], {"bearer": "t"}) == {"authorization": "Bearer t"}
+    assert added_headers([], {"key": {"bearer": "t"}}) == {}
+    assert added_headers([], {"apiKey": "k"}) == {}
 
 
 def test_missing_credentials_are_named():
@@ -108,7 +108,7 @@ def test_missing_credentials_are_named():
     )
     for security, credentials, words in rows:
         with pytest.raises(CredentialsMissing, match=f"(?s){words}"):
-            added(security, credentials)
+            added_headers(security, credentials)
 
 
 def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():
@@ -116,11 +116,11 @@ def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():
     evil = SecurityNeed("o", "oauth2", token_url="https://evil.example.org/token")
     client = {"clientId": "i", "clientSecret": "s"}
     with pytest.raises(CredentialsMissing, match=r"evil\.example\.org/token.*another host"):
-        added([(evil,)], client)
-    assert added([(evil,)], {**client, "tokenUrl": "https://login.example.org/t"})
+        added_headers([(evil,)], client)
+    assert added_headers([(evil,)], {**client, "tokenUrl": "https://login.example.org/t"})
 
 
 def test_a_secret_with_a_line_break_is_not_sent_and_not_shown():
     with pytest.raises(CredentialsMissing, match="line break") as caught:
-        added([(KEY,)], {"apiKey": "topsecret\nX: 1"})
+        added_headers([(KEY,)], {"apiKey": "topsecret\nX: 1"})
     assert "topsecret" not in str(caught.value)

@@ -72,20 +72,20 @@ def plan(
     return RequestPlan(method, path, "", security=(needs,) if needs else (), **more)
 
 
-def moved(location: str, status: int = 302, **headers: str) -> Reply:
+def redirect(location: str, status: int = 302, **headers: str) -> Reply:
     return Reply(status, b"", {"location": location, **headers})
 
 
-async def called(
+async def call_operation(
     service: HttpService, request: RequestPlan | None = None, **more: Any
 ) -> ToolResult:
-    """The result of a call, masked as the engine masks every result."""
+    """Return the result of a call, masked like every result in the engine."""
     async with calls_of(service.url, **more) as calls:
         result = await calls.call(request or plan(), {})
         return await mask_result(result, secrets_of(more.get("credentials")).redact)
 
 
-def packed(data: Iterator[bytes]) -> Iterator[bytes]:
+def compress(data: Iterator[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(9, wbits=31)
     for piece in data:
         yield packer.compress(piece)
@@ -98,7 +98,7 @@ TEXT = "text/plain; charset="
 WORDS = b"a-" + b"zzzzb9" * 150_000  # punycode would take a minute for these
 
 
-async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpService):
+async def test_an_answer_is_text_and_also_a_value_if_it_is_json(service: HttpService):
     rows = (
         (as_json({"a": [1, "e"]}), '{"a": [1, "e"]}', {"a": [1, "e"]}),
         (Reply(200, b'\xef\xbb\xbf{"a": 1}', JSON), '{"a": 1}', {"a": 1}),
@@ -111,31 +111,31 @@ async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpSer
     )
     for reply, text, structured in rows:
         service.replies["/things"] = lambda _, reply=reply: reply
-        result = await called(service)
+        result = await call_operation(service)
         assert (result.text, result.structured, result.is_error) == (text, structured, False)
         assert bool(result.notes) == (text == "{oops")
 
 
-async def test_bytes_stay_bytes(service: HttpService):
+async def test_binary_answers_stay_bytes(service: HttpService):
     kinds = {"image/png": ImagePart, "audio/wav": AudioPart, "application/pdf": ResourcePart}
     for kind, part_type in kinds.items():
         service.replies["/things"] = lambda _, x=kind: Reply(200, b"\0\xff", {"content-type": x})
-        (part,) = (await called(service)).parts
+        (part,) = (await call_operation(service)).parts
         assert isinstance(part, part_type)
         assert bytes_of(part) == b"\0\xff"
 
 
-async def test_a_refusal_is_an_error_with_its_words_which_are_cut(service: HttpService):
+async def test_a_refusal_is_an_error_with_the_shortened_text_of_the_service(service: HttpService):
     problem = {"title": "Out of stock.", "detail": "No more 7s", "left": 0, "status": 409}
     service.replies["/things"] = lambda _: as_json(
         problem, 409, content_type="application/problem+json", retry_after="5"
     )
-    result = await called(service)
+    result = await call_operation(service)
     assert result.is_error
     assert result.text.startswith('HTTP 409 Conflict: Out of stock. No more 7s\n{"left": 0}')
     assert "Retry-After 5" in result.text
     service.replies["/things"] = lambda _: Reply(500, b"x" * 1_000_000)
-    assert len((await called(service)).text) < 5_000
+    assert len((await call_operation(service)).text) < 5_000
 
 
 async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
@@ -157,16 +157,18 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 
 
 @pytest.mark.parametrize("packing", ["", "gzip"])
-async def test_an_answer_too_large_is_not_read_to_its_end(service: HttpService, packing: str):
-    """Packed, few bytes would become very many."""
+async def test_an_answer_beyond_the_limit_is_not_read_to_its_end(
+    service: HttpService, packing: str
+):
+    """A few compressed bytes may become very many."""
 
     def reply(_: Received) -> Reply:
         zeros = iter([b"0" * 1024 * 1024] * 200)
         kind = {"content-type": "text/plain"} | ({"content-encoding": packing} if packing else {})
-        return Reply(200, b"", kind, packed(zeros) if packing else zeros)
+        return Reply(200, b"", kind, compress(zeros) if packing else zeros)
 
     service.replies["/things"] = reply
-    result = await called(service)
+    result = await call_operation(service)
     assert result.is_error
     assert "larger than 1,048,576 bytes" in result.text
     assert "maxResponseBytes" in result.text
@@ -178,28 +180,28 @@ BY_KEY = {"key": CredentialSettings(api_key=Secret(KEY))}
 
 
 async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpService):
-    """In the words of its status, in headers that are shown, and in where it sends us."""
+    """In the status line, in headers and in the address of a redirect."""
     needs = plan("GET", "/things", IN_HEADER)
     headers = {"retry-after": KEY, "content-type": f"application/{KEY}"}
     service.replies["/things"] = lambda _: Reply(400, b"x", headers, reason=f"Not {KEY}")
-    refused = await called(service, needs, credentials=BY_KEY)
+    refused = await call_operation(service, needs, credentials=BY_KEY)
     assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
-    service.replies["/things"] = lambda _: moved(f"/of/{KEY}")
+    service.replies["/things"] = lambda _: redirect(f"/of/{KEY}")
     service.replies[f"/of/{KEY}"] = lambda _: Reply(200, b"\0", {"content-type": f"a/{KEY}"})
-    assert KEY not in repr(await called(service, needs, credentials=BY_KEY))
-    service.replies["/things"] = lambda _: moved(f"http://{KEY}.localhost:{free_port()}/")
+    assert KEY not in repr(await call_operation(service, needs, credentials=BY_KEY))
+    service.replies["/things"] = lambda _: redirect(f"http://{KEY}.localhost:{free_port()}/")
     with pytest.raises(SourceFailed, match=r"\*\*\*\.localhost") as caught:
-        await called(service, needs, credentials=BY_KEY)
+        await call_operation(service, needs, credentials=BY_KEY)
     assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [302, 308])
 async def test_a_redirect_within_the_service_keeps_credentials(service: HttpService, status: int):
     """The library drops cookies that its own store did not add. Those of an answer are not kept."""
-    service.replies["/things"] = lambda _: moved("/new?x=1", status, **{"set-cookie": "a=b"})
+    service.replies["/things"] = lambda _: redirect("/new?x=1", status, **{"set-cookie": "a=b"})
     service.replies["/new"] = lambda _: as_json("here")
     needs = plan("GET", "/things", IN_HEADER, SecurityNeed("key", "apiKey", "cookie", "sid"))
-    assert (await called(service, needs, credentials=BY_KEY)).structured == "here"
+    assert (await call_operation(service, needs, credentials=BY_KEY)).structured == "here"
     assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
     assert service.last.headers["cookie"] == f"sid={KEY}"
 
@@ -213,9 +215,9 @@ async def test_a_redirect_against_the_rules_is_not_followed(service: HttpService
         ("http://10.0.0.1/x", "in a private network"),
     )
     for location, words in rows:
-        service.replies["/things"] = lambda _, location=location: moved(location)
+        service.replies["/things"] = lambda _, location=location: redirect(location)
         with pytest.raises(SourceFailed, match=words) as caught:
-            await called(service)
+            await call_operation(service)
         assert "u:p" not in str(caught.value)
 
 
@@ -224,8 +226,8 @@ async def test_no_credentials_go_to_another_origin(service: HttpService):
     credentials = {**BY_KEY, "c": CredentialSettings(api_key=Secret("cookie-s3cret"))}
     with http_service() as other:
         other.replies["/there"] = lambda _: as_json("elsewhere")
-        service.replies["/things"] = lambda _: moved(f"{other.url}/there")
-        result = await called(
+        service.replies["/things"] = lambda _: redirect(f"{other.url}/there")
+        result = await call_operation(
             service, plan("GET", "/things", *needs), credentials=credentials,
             headers={"X-Tenant": "mine"},
         )  # fmt: skip
@@ -238,15 +240,15 @@ async def test_a_redirect_takes_no_body_to_another_server_and_loses_none(service
     there = plan("POST", "/things", body=Body("application/json", is_required=True))
     with http_service() as other:
         for status, words in ((307, "another server"), (302, "loses the request")):
-            service.replies["/things"] = lambda _, status=status: moved(f"{other.url}/x", status)
+            service.replies["/things"] = lambda _, status=status: redirect(f"{other.url}/x", status)
             with pytest.raises(SourceFailed, match=words):
-                await called(service, there)
+                await call_operation(service, there)
         assert other.got == []
-    service.replies["/things"] = lambda _: moved("/new", 307)
+    service.replies["/things"] = lambda _: redirect("/new", 307)
     service.replies["/new"] = lambda got: as_json([got.method, got.body.decode()])
-    assert (await called(service, there)).structured == ["POST", "{}"]
-    service.replies["/things"] = lambda _: moved("/new", 303)
-    assert (await called(service, there)).structured == ["GET", ""]
+    assert (await call_operation(service, there)).structured == ["POST", "{}"]
+    service.replies["/things"] = lambda _: redirect("/new", 303)
+    assert (await call_operation(service, there)).structured == ["GET", ""]
 
 
 # Tokens.
@@ -260,22 +262,22 @@ def client_of(service: HttpService, **more: Any) -> dict[str, CredentialSettings
 OAUTH = SecurityNeed("o", "oauth2", scopes=("read", "write"))
 
 
-def giving_tokens(service: HttpService, **more: Any) -> list[Received]:
-    asked: list[Received] = []
+def serve_tokens(service: HttpService, **more: Any) -> list[Received]:
+    requests: list[Received] = []
 
     def give(got: Received) -> Reply:
-        asked.append(got)
-        return as_json({"access_token": f"token-{len(asked)}", "token_type": "Bearer", **more})
+        requests.append(got)
+        return as_json({"access_token": f"token-{len(requests)}", "token_type": "Bearer", **more})
 
     service.replies["/token"] = give
-    return asked
+    return requests
 
 
 async def test_one_token_serves_until_it_expires(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    """One that is good for a minute is used for half of it."""
-    requests, now = giving_tokens(service, expires_in=60), anyio.current_time
+    """A token that is valid for a minute is used for half of it."""
+    requests, now = serve_tokens(service, expires_in=60), anyio.current_time
     service.replies["/things"] = lambda got: as_json(got.headers.get("authorization"))
     async with calls_of(service.url, credentials=client_of(service)) as calls:
         results: list[Any] = []
@@ -298,7 +300,7 @@ async def test_one_token_serves_until_it_expires(
 
 
 async def test_a_token_that_is_refused_is_replaced_once(service: HttpService):
-    requests = giving_tokens(service, expires_in=3600)
+    requests = serve_tokens(service, expires_in=3600)
     good = {"token-2"}
     service.replies["/things"] = lambda got: (
         as_json("in") if got.headers["authorization"][7:] in good else Reply(401, b"expired")
@@ -319,7 +321,7 @@ async def test_a_client_refused_with_basic_authentication_posts_its_secret(servi
     )  # fmt: skip
     service.replies["/things"] = lambda got: as_json(got.headers["authorization"])
     credentials = client_of(service)
-    result = await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
+    result = await call_operation(service, plan("GET", "/things", OAUTH), credentials=credentials)
     assert result.structured == "Bearer t-posted"
 
 
@@ -334,13 +336,15 @@ async def test_a_refused_token_request_is_explained(service: HttpService):
     for reply, words in rows:
         service.replies["/token"] = lambda _, reply=reply: reply
         with pytest.raises(SourceFailed, match=words) as caught:
-            await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
+            await call_operation(
+                service, plan("GET", "/things", OAUTH), credentials=client_of(service)
+            )
         assert "client-s3cret" not in str(caught.value)
     assert "/things" not in [x.path for x in service.got]
 
 
 async def test_a_client_secret_in_a_refusal_is_masked(service: HttpService):
-    """RFC 6749, 2.3.1: what is in base64 is encoded for URLs before."""
+    """RFC 6749, 2.3.1: it is encoded for URLs before base64."""
     secret = "s3cret/with+odd chars & \u00e9"
     service.replies["/token"] = lambda got: as_json([got.headers, got.body.decode()], 500)
     client = CredentialSettings(
@@ -349,7 +353,7 @@ async def test_a_client_secret_in_a_refusal_is_masked(service: HttpService):
     for how in ("client_secret_basic", "client_secret_post"):
         credentials = {"o": replace(client, client_authentication=how)}
         with pytest.raises(SourceFailed, match="HTTP 500") as caught:
-            await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
+            await call_operation(service, plan("GET", "/things", OAUTH), credentials=credentials)
         in_base64 = service.last.headers.get("authorization", "none-at-all-is-sent")[12:-4]
         for form in (secret, quote(secret, safe=""), quote_plus(secret), in_base64):
             assert form not in str(caught.value)
@@ -358,7 +362,7 @@ async def test_a_client_secret_in_a_refusal_is_masked(service: HttpService):
 async def test_a_clients_secret_is_not_sent_in_the_clear(service: HttpService):
     credentials = client_of(service, token_url="http://192.0.2.1/token")
     with pytest.raises(SourceFailed, match="does not use https"):
-        await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
+        await call_operation(service, plan("GET", "/things", OAUTH), credentials=credentials)
 
 
 # Jobs.
@@ -367,7 +371,7 @@ START = plan("POST", "/jobs", IN_HEADER)
 
 
 class Jobs:
-    """A service that works on a job; `states` are what it answers, one after the other."""
+    """A service with a job; it answers with `states`, one after the other."""
 
     def __init__(self, service: HttpService, *states: Reply, start: Reply | None = None) -> None:
         self.states = list(states)
@@ -388,7 +392,7 @@ def settings(**more: Any) -> OperationSettings:
     return OperationSettings(job=AsyncSettings(**fields))
 
 
-async def followed(
+async def run_job(
     service: HttpService, operation: OperationSettings | None = None, **more: Any
 ) -> ToolResult:
     async with calls_of(service.url, credentials=BY_KEY) as calls:
@@ -397,7 +401,7 @@ async def followed(
 
 
 RUNNING = as_json({"status": "running", "progress": 0.5})
-DONE = as_json({"status": "succeeded", "result": {"rows": 3}, "href": "/results/9"})
+SUCCEEDED = as_json({"status": "succeeded", "result": {"rows": 3}, "href": "/results/9"})
 
 
 async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpService):
@@ -408,9 +412,12 @@ async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpServi
 
     start = as_json({}, 202, location="/jobs/j%201", retry_after="0")
     Jobs(
-        service, as_json({"status": "running", "progress": 0.5}, retry_after="0"), DONE, start=start
+        service,
+        as_json({"status": "running", "progress": 0.5}, retry_after="0"),
+        SUCCEEDED,
+        start=start,
     )
-    result = await followed(service, on_progress=on_progress)
+    result = await run_job(service, on_progress=on_progress)
     assert result.structured["result"] == {"rows": 3}
     assert steps == [(0.5, 1.0, "running"), (0.0, None, "succeeded")]
     assert {x.headers["x-key"] for x in service.got} == {KEY}
@@ -420,7 +427,7 @@ async def test_settings_describe_any_kind_of_job(service: HttpService):
     start = as_json({"data": [{"ref": "j 1"}]})
     Jobs(service, as_json({"s": {"now": "BUSY"}}), as_json({"s": {"now": "READY"}}), start=start)
     service.replies["/results/j%201"] = lambda _: as_json("the result")
-    result = await followed(
+    result = await run_job(
         service,
         settings(
             job_pointer="/data/0/ref", poll_url="/jobs/{job}", status_pointer="/s/now",
@@ -440,41 +447,41 @@ async def test_a_job_that_fails_is_an_error(service: HttpService):
     )
     for state, more, words in rows:
         Jobs(service, state)
-        result = await followed(service, settings(**more))
+        result = await run_job(service, settings(**more))
         assert result.is_error
         assert re.search(words, result.text)
 
 
-async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
+async def test_a_job_at_another_host_is_not_polled(service: HttpService):
     with http_service() as other:
         start = as_json({}, 202, location=f"{other.url}/j")
-        other.replies["/j"] = lambda _: DONE
-        Jobs(service, DONE, start=start)
+        other.replies["/j"] = lambda _: SUCCEEDED
+        Jobs(service, SUCCEEDED, start=start)
         with pytest.raises(SourceFailed, match="another host") as caught:
-            await followed(service)
+            await run_job(service)
         assert "`hosts`" in caught.value.next_step
         assert other.got == []
-        result = await followed(service, settings(hosts=(other.url.removeprefix("http://"),)))
+        result = await run_job(service, settings(hosts=(other.url.removeprefix("http://"),)))
         assert not result.is_error
         assert KEY not in str(other.got)
 
 
 async def test_the_settings_may_name_the_result_or_deny_the_job(service: HttpService):
-    Jobs(service, Reply(503), RUNNING, DONE)
-    result = await followed(service, settings(result_pointer="/result"))
+    Jobs(service, Reply(503), RUNNING, SUCCEEDED)
+    result = await run_job(service, settings(result_pointer="/result"))
     assert result.structured == {"rows": 3}
     service.replies["/results/9"] = lambda _: as_json("further")
     further = settings(result_pointer="/href", result_url="{result}")
-    assert (await followed(service, further)).structured == "further"
-    result = await followed(service, OperationSettings(mode="sync_http"))
+    assert (await run_job(service, further)).structured == "further"
+    result = await run_job(service, OperationSettings(mode="sync_http"))
     assert result.structured["status"] == "queued"
 
 
 async def test_a_job_is_cancelled_with_its_call_if_an_operator_says_how(service: HttpService):
     jobs = Jobs(service, RUNNING)
     with pytest.raises(ToolTimeout):
-        await followed(service, settings(), timeout_seconds=0.1)
+        await run_job(service, settings(), timeout_seconds=0.1)
     assert jobs.cancelled == []
     with anyio.move_on_after(0.2):
-        await followed(service, settings(cancel_url="{url}"))
+        await run_job(service, settings(cancel_url="{url}"))
     assert [(x.method, x.headers["x-key"]) for x in jobs.cancelled] == [("DELETE", KEY)]

@@ -1,4 +1,4 @@
-"""Documents: read whatever they look like, from where they may be, and from nowhere else."""
+"""Documents are read in any format, and only from the allowed places."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_an_unreadable_file_or_another_kind_of_document_is_one_clear_error(tmp_p
             load_service(tmp_path / name)
 
 
-def test_a_document_that_a_yaml_reader_of_python_made_is_as_good_as_a_file():
-    """They make a number of `200:` and a date of `2024-01-01`."""
+def test_a_document_from_a_yaml_reader_of_python_is_like_a_file():
+    """Such readers turn `200:` into a number and `2024-01-01` into a date."""
     since = query("since", {"type": "string", "default": date(2024, 1, 1)})
     responses = {200: {"description": "Fine", "content": {"application/json": {"schema": {}}}}}
     loaded = service({"/a": {"get": {"responses": responses, "parameters": (since,)}}})
@@ -139,7 +139,7 @@ def test_a_document_in_several_files_is_one(tmp_path: Path):
 def test_references_lead_only_into_the_documents_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Whatever the reference looks like; it costs that operation, and nothing else."""
+    """In any spelling; only the operation with such a reference is not a tool."""
     references = [
         "../secret.json", "parts/../../secret.json", "/etc/hostname", "file:///etc/hostname",
         "%2e%2e/secret.json", "..%2fsecret.json", "..\\secret.json", "link.json", "broken.json",
@@ -166,11 +166,11 @@ def _no_network(*_args: Any) -> None:
 
 
 def test_a_document_of_a_host_gets_files_from_it_alone():
-    """Never from a file, and from no other host; each once, whether it is there or not."""
-    asked: list[str] = []
+    """Not from a file, nor from another host; each file is requested once, even if missing."""
+    requests: list[str] = []
 
     def fetch(url: str) -> bytes:
-        asked.append(url)
+        requests.append(url)
         if url.endswith("gone.json"):
             raise OSError("the answer is 404")
         return b'{"type": "integer"}'
@@ -186,7 +186,7 @@ def test_a_document_of_a_host_gets_files_from_it_alone():
     url = "https://api.example.com/v1/openapi.json"
     loaded = convert(Document(document(paths), url, fetch))
     assert [x.path for x in loaded.operations] == ["/0", "/1", "/2"]
-    assert asked == [
+    assert requests == [
         "https://api.example.com/v1/s.json", "https://api.example.com/other/s.json",
         "https://api.example.com/s.json", "https://api.example.com/v1/gone.json",
     ]  # fmt: skip
@@ -194,17 +194,17 @@ def test_a_document_of_a_host_gets_files_from_it_alone():
 
 
 def test_a_document_of_too_many_files_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch):
-    """Its host may offer any number of files, each of them as large as one may be."""
+    """Its host may have any number of files, each as large as allowed."""
     monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 10_000)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def fetch(url: str) -> bytes:
-        asked.append(url)
+        requests.append(url)
         return b'{"type": "string", "description": "%s"}' % (b"x" * 600)
 
     paths = {f"/{n}": {"post": body({"$ref": f"s{n}.json"})} for n in range(50)}
     loaded = convert(Document(document(paths), "https://h.example/x.json", fetch))
-    assert len(asked) == 2
+    assert len(requests) == 2
     assert len(loaded.operations) == 1
     assert all("too large" in x.reason for x in loaded.problems)
 
@@ -236,7 +236,7 @@ def test_a_reference_to_a_reference_with_words_beside_it_is_followed_to_its_end(
 
 
 def test_a_definition_with_a_bad_reference_costs_each_operation_that_needs_it():
-    """The second one is not made of what was left over from the first."""
+    """A failed translation leaves nothing behind for the second operation."""
     named = schemas(A={"properties": {"x": {"$ref": "#/components/schemas/Nothing"}}})
     paths = {x: {"post": body({"$ref": "#/components/schemas/A"})} for x in ("/a", "/b")}
     loaded = service(paths, components=named)

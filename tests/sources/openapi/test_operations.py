@@ -1,4 +1,4 @@
-"""Operations as tools: named, described, with one schema for all arguments, and a plan."""
+"""Operations as tools: name, description, one schema for all arguments, and a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def arguments_of(tool: Operation) -> dict[str, Any]:
     return tool.input_schema["properties"]
 
 
-def sent(tool: Operation) -> Body:
+def body_of(tool: Operation) -> Body:
     assert tool.plan.body is not None
     return tool.plan.body
 
@@ -110,7 +110,9 @@ GOOD = {"get": {"responses": OK}}
         ("/a\u202eb", {"get": {}}, "", "invisible characters"),
     ],
 )  # fmt: skip
-def test_a_mistake_costs_only_its_operation(where: str, item: Any, method: str, says: str):
+def test_an_invalid_operation_does_not_affect_the_others(
+    where: str, item: Any, method: str, says: str
+):
     loaded = service({where: item, "/good": {"GET": {"responses": OK}}}, "3.2.0")
     assert [(x.method, x.path) for x in loaded.tools] == [("GET", "/good")]
     (problem,) = loaded.problems
@@ -195,7 +197,7 @@ def test_a_parameter_of_a_gateways_path_keeps_its_schema():
 
 
 def test_a_part_of_the_path_may_be_called_anything():
-    """Otherwise its braces would be sent as they are."""
+    """Otherwise the request would contain its braces."""
     for name in ("user id", "имя", "filter[name]", "id:[0-9]+", "id*", "a,b", "x@y", "$id"):
         operation = {"get": {"parameters": [path(name, {"type": "string"})]}}
         loaded = service({f"/a/{{{name}}}/z": operation})
@@ -218,10 +220,10 @@ def test_the_properties_of_a_body_are_arguments():
     assert [(x.location, x.name, x.is_required) for x in tool.plan.placements] == [
         ("body", "a", True), ("body", "b", False),
     ]  # fmt: skip
-    assert not sent(tool).argument
+    assert not body_of(tool).argument
 
 
-def test_a_body_put_together_from_parts_is_flat_too():
+def test_a_body_of_several_schemas_has_flat_arguments_too():
     parts = {
         "allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"c": {}}, "required": ["b"]}]
     }
@@ -241,11 +243,11 @@ def test_a_body_that_is_more_than_its_properties_is_one_argument():
     for schema in schemas:
         tool = only(body(schema))
         assert (list(arguments_of(tool)), tool.input_schema["required"]) == (["body"], ["body"])
-        assert (sent(tool).argument, tool.plan.placements) == ("body", ())
+        assert (body_of(tool).argument, tool.plan.placements) == ("body", ())
 
 
 def test_an_optional_body_with_something_required_in_it_is_one_argument():
-    """Without any of its properties there is none, with one there must be all of these."""
+    """A request without the body is valid, but a body needs all required properties."""
     tool = only(body({**OBJECT, "required": ["a"]}, required=False))
     assert list(arguments_of(tool)) == ["body"]
     assert "required" not in tool.input_schema
@@ -263,9 +265,9 @@ def test_an_optional_body_with_something_required_in_it_is_one_argument():
         (("application/xml",), "application/xml"),
     ],
 )
-def test_of_several_media_types_the_best_understood_is_sent(kinds: tuple[str, ...], chosen: str):
+def test_the_best_supported_media_type_is_sent(kinds: tuple[str, ...], chosen: str):
     content = {kind: {"schema": OBJECT} for kind in kinds}
-    assert sent(only({"requestBody": {"content": content}})).media_type == chosen
+    assert body_of(only({"requestBody": {"content": content}})).media_type == chosen
 
 
 FILE = {"type": "string", "format": "binary"}
@@ -291,7 +293,7 @@ def test_files_of_a_form_are_distinguished_from_texts():
         ("3.1.0", Part(style="form", explode=False, is_list=True)),
     ):
         tool = only(operation, version=version, components=schemas(File=FILE))
-        assert sent(tool).parts == {
+        assert body_of(tool).parts == {
             "file": Part("application/octet-stream", is_file=True),
             "files": Part("application/octet-stream", is_file=True, is_list=True),
             "picture": Part("image/png", is_file=True),
@@ -338,7 +340,7 @@ def test_a_service_is_called_at_its_server_url(root: dict[str, Any], document_ur
     assert loaded.operations[0].plan.base_url == url
 
 
-def test_the_nearest_servers_count_and_a_persons_in_place_of_all():
+def test_the_nearest_servers_count_unless_a_person_names_one():
     here, there = ([{"url": f"https://{x}.example"}] for x in ("here", "there"))
     paths = {"/a": {"get": {}, "servers": here}, "/b": {"get": {"servers": there}, "servers": here}}
     root = document(paths)
@@ -351,7 +353,7 @@ def test_the_nearest_servers_count_and_a_persons_in_place_of_all():
 
 
 def test_a_server_that_gives_out_credentials_is_not_called_for_a_document():
-    """Only for a person who says so."""
+    """It is called only if a person names it."""
     hosts = (
         "169.254.169.254", "[fe80::1]", "METADATA.google.internal.", "2852039166",
         "0251.0376.0251.0376", "169.254.43518", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
@@ -380,8 +382,8 @@ def test_the_security_of_an_operation_is_in_its_plan():
     security = [{"key": [], "basic": []}, {"client": ["read"]}, {}, {"again": []}, {"unknown": []}]
     components = {"securitySchemes": SCHEMES}
     tool = only({"security": security}, components=components, security=[{"key": []}])
-    shown = [[(x.scheme, x.kind, x.place, x.name, x.method) for x in y] for y in tool.plan.security]
-    assert shown == [
+    needs = [[(x.scheme, x.kind, x.place, x.name, x.method) for x in y] for y in tool.plan.security]
+    assert needs == [
         [("key", "apiKey", "query", "k", ""), ("basic", "http", "", "", "basic")],
         [("client", "oauth2", "", "", "")],
         [],
@@ -409,7 +411,7 @@ def test_a_result_that_is_an_object_is_described():
         assert only(other).tool.output_schema is None
 
 
-def test_a_text_in_place_of_credentials_is_a_key():
+def test_credentials_that_are_only_a_text_are_a_key():
     operation = {"operationId": "look", "security": [{"key": []}]}
     root = document({"/a": {"get": operation}}, components={"securitySchemes": SCHEMES})
     for auth in ("s3cret", {"key": "s3cret"}):

@@ -27,7 +27,7 @@ NAME = "api.example.org"
 
 @pytest.fixture
 def docs() -> Generator[HttpService]:
-    """Has the document, and the operation `one`."""
+    """Serve the document and the operation `one`."""
     with http_service(shared_port(), ELSEWHERE) as running:
         running.replies["/one"] = lambda _: as_json("of the document's host")
         yield running
@@ -35,7 +35,7 @@ def docs() -> Generator[HttpService]:
 
 @pytest.fixture
 def here(docs: HttpService) -> Generator[HttpService]:
-    """A service of this machine that no document from elsewhere may have called."""
+    """Serve operations on this machine; remote documents must not lead calls to it."""
     with http_service(docs.port) as running:
         running.replies["*"] = lambda _: as_json("of this machine")
         yield running
@@ -59,7 +59,7 @@ def test_a_document_from_elsewhere_has_no_server_of_this_machine_called(
 def test_a_call_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    """A name that leads elsewhere when it is looked up again reaches nothing there."""
+    """A name that resolves to another address the next time does not redirect the call."""
     resolve(monkeypatch, NAME, ELSEWHERE, HERE)
     offer(docs, "one", server=f"http://{NAME}:{docs.port}")
     with using(at(docs)) as bridge:
@@ -126,7 +126,7 @@ def test_a_document_without_a_usable_server_says_what_to_add(docs: HttpService, 
 
 
 def test_a_server_that_a_file_names_is_called_wherever_it_is(here: HttpService, tmp_path: Path):
-    """The file is of the person."""
+    """The file belongs to the person."""
     file = tmp_path / "things.yaml"
     file.write_text(str(document("one", server=here.url)), encoding="utf-8")
     with using(file) as bridge:

@@ -1,4 +1,4 @@
-"""Plans, filled in: requests as the specification's tables and a web framework read them."""
+"""Requests from plans and arguments, compared with the specification and a web framework."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASE = "https://api.example.com/v1"
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 HARD = load_service(DATA / "hard-3.1.json")
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "hard_requests.json").read_text())
-SHOWN_HEADERS = ("content-type", "cookie", "x-a", "x-b", "id")
+HEADERS = ("content-type", "cookie", "x-a", "x-b", "id")
 
 
 def plan(
@@ -35,7 +35,7 @@ def plan(
 
 
 def as_read(request: httpx2.Request) -> Read:
-    """The request as Starlette's applications are given it."""
+    """Return the request as a Starlette application receives it."""
     raw_path, _, query = request.url.raw_path.partition(b"?")
     scope = {
         "type": "http",
@@ -52,19 +52,19 @@ def as_read(request: httpx2.Request) -> Read:
 
 
 def test_calls_become_the_requests_of_the_table():
-    """Every style, form and body, with values that hurt."""
+    """Every style, form and body, with difficult values."""
     for row in ROWS:
         call = {x: row[x] for x in ("tool", "arguments")}
         assert {**call, **result(row)} == row
 
 
 def result(row: dict[str, Any]) -> dict[str, Any]:
-    """The request of a row without what is always the same, or why there is none."""
+    """Return the parts of a row's request that differ between rows, or its error."""
     try:
         request = HARD.request(row["tool"], row["arguments"])
     except InvalidArguments as error:
         return {"error": str(error)}
-    headers = {x: without_boundary(y) for x, y in request.headers.items() if x in SHOWN_HEADERS}
+    headers = {x: without_boundary(y) for x, y in request.headers.items() if x in HEADERS}
     body = without_boundary(request.read().decode("utf-8", "backslashreplace"))
     url = str(request.url).removeprefix(BASE)
     return (
@@ -76,8 +76,8 @@ def without_boundary(text: str) -> str:
     return re.sub(r"[0-9a-f]{32}", "BOUNDARY", text)
 
 
-def written(location: Location, style: Style, explode: bool, value: Any, **more: Any) -> str:
-    """How one argument in this place is sent."""
+def write_argument(location: Location, style: Style, explode: bool, value: Any, **more: Any) -> str:
+    """Return the text of one argument in the request."""
     there = Placement("color", location, "color", style, explode, **more)
     path = "/{color}" if location == "path" else ""
     request = build_request(plan(there, path=path, method="GET"), {"color": value})
@@ -95,25 +95,25 @@ def test_a_path_that_leads_elsewhere_is_refused(reserved: bool):
     ]  # fmt: skip
     for value in values:
         with pytest.raises(InvalidArguments, match=r"elsewhere|another address|too many|null"):
-            written("path", "simple", False, value, allow_reserved=reserved)
+            write_argument("path", "simple", False, value, allow_reserved=reserved)
     for value in ("", [], {}, "."):
         with pytest.raises(InvalidArguments, match=r"elsewhere|another address"):
-            written("path", "label", False, value)
+            write_argument("path", "label", False, value)
 
 
 def test_reserved_characters_stay_where_they_are_allowed_and_end_nothing():
-    text = written("query", "form", True, "a/b?c=d&e#f%20g+h[", allow_reserved=True)
+    text = write_argument("query", "form", True, "a/b?c=d&e#f%20g+h[", allow_reserved=True)
     assert text == "color=a/b?c%3Dd%26e%23f%20g%2Bh%5B"
-    assert written("path", "simple", False, "a/b:c?", allow_reserved=True) == "a%2Fb:c%3F"
+    assert write_argument("path", "simple", False, "a/b:c?", allow_reserved=True) == "a%2Fb:c%3F"
 
 
 def test_values_are_written_in_the_styles_that_the_table_lacks():
     """OpenAPI 3.2, Style Values; `tabDelimited` is of Swagger 2.0."""
     values, members = ["blue", "black"], {"R": 100, "G": 200}
-    assert written("query", "tabDelimited", False, values) == "color=blue%09black"
-    assert written("cookie", "cookie", True, values) == "color=blue; color=black"
-    assert written("cookie", "cookie", True, members) == "R=100; G=200"
-    assert written("cookie", "cookie", False, "a b&c") == "color=a b&c"
+    assert write_argument("query", "tabDelimited", False, values) == "color=blue%09black"
+    assert write_argument("cookie", "cookie", True, values) == "color=blue; color=black"
+    assert write_argument("cookie", "cookie", True, members) == "R=100; G=200"
+    assert write_argument("cookie", "cookie", False, "a b&c") == "color=a b&c"
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -122,7 +122,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 @given(TEXTS, st.sampled_from(["simple", "label", "matrix"]), st.booleans())
 def test_any_text_stays_in_its_segment(value: str, style: Style, reserved: bool):
     try:
-        text = written("path", style, False, value, allow_reserved=reserved)
+        text = write_argument("path", style, False, value, allow_reserved=reserved)
     except InvalidArguments:
         return
     assert not set(text) & set("/?# ")
@@ -185,7 +185,7 @@ def test_a_base_url_that_is_invalid_is_reported():
 
 @pytest.mark.parametrize("empty", [[], {}])
 def test_an_empty_path_parameter_is_for_reading_only(empty: Any):
-    """`DELETE /things/` would be another thing than `DELETE /things/7`."""
+    """`DELETE /things/` would mean something else than `DELETE /things/7`."""
     there = Placement("ids", "path", "ids")
     reading = plan(there, path="/things/{ids}", method="GET")
     assert str(build_request(reading, {"ids": empty}).url) == f"{BASE}/things/"

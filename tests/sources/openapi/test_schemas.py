@@ -1,4 +1,4 @@
-"""Schemas of documents as JSON Schema: what they demand is kept, and checked."""
+"""Schemas of documents as JSON Schema that checks the same rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPONENTS = "#/components/schemas"
 
 
 def schema_of(schema: Any, version: str = "3.0.3", **named: Any) -> JsonObject:
-    """The schema that a tool has for a parameter with this one."""
+    """Return the tool's schema for a parameter with this schema."""
     tool = only({"parameters": [query("x", schema)]}, version=version, components=schemas(**named))
     return tool.input_schema["properties"]["x"]
 
@@ -69,7 +69,7 @@ def test_nullable_is_understood_in_later_versions_too():
 
 
 def test_a_reference_may_be_null_in_3_0_and_has_its_own_description():
-    """By its letter 3.0 ignores what is beside a reference; documents rely on it all the same."""
+    """Version 3.0 ignores keywords beside a reference, but documents rely on them."""
     reference = {"$ref": f"{COMPONENTS}/A", "nullable": True, "description": "Mine"}
     assert schema_of(reference, A={"type": "string"}) == {
         "anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "description": "Mine",
@@ -92,8 +92,8 @@ WARTS: list[JsonObject] = [
 ]  # fmt: skip
 
 
-def test_a_wart_costs_one_word_and_the_rest_is_checked():
-    """Each of them is in some published document, or makes the whole of a schema no schema."""
+def test_an_invalid_keyword_is_ignored_and_the_others_are_checked():
+    """Published documents contain them, and each would make the whole schema invalid."""
     for version, wart in product(("3.0.3", "3.1.0"), WARTS):
         inner = {"type": "object", "properties": {"inner": {"type": "integer"}}, **wart}
         tool = only(body({"type": "array", "items": inner}), version=version)
@@ -127,7 +127,7 @@ def test_read_only_properties_are_no_arguments():
 
 
 def test_each_tool_has_the_definitions_it_needs_once_and_no_others():
-    """However the definitions refer to each other: expanded, these would be thousands."""
+    """Inlined definitions would be thousands here."""
     levels = {
         f"L{n}": {"properties": {x: {"$ref": f"{COMPONENTS}/L{n + 1}"} for x in "abc"}}
         for n in range(12)
@@ -153,7 +153,7 @@ def test_a_schema_that_refers_to_itself_is_checked_to_any_depth():
 
 
 def test_references_that_lead_to_each_other_alone_allow_anything():
-    """There is nothing to check, and whoever tried would never end."""
+    """There is nothing to check, and a check would never end."""
     loops = {"A": {"$ref": f"{COMPONENTS}/B"}, "B": {"$ref": f"{COMPONENTS}/A"}}
     parameters = [query("x", {"$ref": f"{COMPONENTS}/A"})]
     tool = only({"parameters": parameters}, components=schemas(**loops))
@@ -180,7 +180,7 @@ PETS = {
 
 
 def test_a_schema_that_inherits_from_its_own_one_of_is_checked():
-    """OpenAPI 3.0 says inheritance so; as JSON Schema it refers to itself without an end."""
+    """That is inheritance in OpenAPI 3.0; as JSON Schema it is an endless recursion."""
     paths = {
         f"/{x}": {"post": body({"type": "array", "items": {"$ref": f"{COMPONENTS}/{x}"}})}
         for x in ("Cat", "Pet")

@@ -1,4 +1,4 @@
-"""An OpenAPI service as a source of a bridge: read, read again, called, and kept within bounds."""
+"""An OpenAPI service as a source of a bridge: reading, refreshing, calls and limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
 
 
 def document(*names: str, server: str = "", **more: Any) -> dict[str, Any]:
-    """One that offers these operations, each at a path of its name."""
+    """Return a document with these operations, each at a path of its name."""
     paths = {f"/{x}": operation(x) for x in names} | more.pop("paths", {})
     root = {"openapi": "3.1.0", "info": {"title": "Things", "version": "1"}, "paths": paths, **more}
     return root | ({"servers": [{"url": server}]} if server else {})
@@ -61,7 +61,7 @@ def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -
 
 @contextmanager
 def using(spec: str | Path, store: str | Path = "memory", **entry: Any) -> Generator[Bridge]:
-    """A bridge whose `it` is the service that this describes."""
+    """Run a bridge with the service of this document as `it`."""
     settings = {"openapiServices": {"it": {"spec": str(spec), **entry}}}
     with Bridge(settings, store=store) as bridge:
         yield bridge
@@ -71,7 +71,7 @@ def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
 
 
-def asked_for(service: HttpService, path: str) -> list[Received]:
+def requests_to(service: HttpService, path: str) -> list[Received]:
     return [x for x in service.got if x.path == path]
 
 
@@ -83,7 +83,7 @@ def failure_of(spec: str | Path, **entry: Any) -> SourceFailed:
 
 @pytest.fixture
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles of the documents that were converted, one each time."""
+    """Record the title of each converted document."""
     titles: list[str] = []
     convert = source.convert
 
@@ -96,7 +96,7 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def change(file: Path, text: str) -> None:
-    """Write the file anew, so that it shows even on a disk with a coarse clock."""
+    """Write the file again with another time, even on a disk with a coarse clock."""
     before = file.stat().st_mtime_ns if file.exists() else 0
     file.write_text(text, encoding="utf-8")
     os.utime(file, ns=(before + 10**9, before + 10**9))
@@ -147,7 +147,7 @@ def test_operations_are_chosen_by_name_patterns(service: HttpService):
 def test_an_unchanged_document_is_not_converted_again(
     service: HttpService, conversions: list[str], validator: dict[str, str], question: str
 ):
-    """Nor sent again, where the server can tell by what it is asked with."""
+    """Nor sent again, if the server understands conditional requests."""
     body, value = json.dumps(document("one")).encode(), next(iter(validator.values()), None)
     service.replies["/openapi.json"] = lambda got: (
         Reply(304) if value and got.headers.get(question) == value else Reply(200, body, validator)
@@ -172,12 +172,12 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: Htt
             assert names_of(bridge.refresh("it")[0].require()) == [name]
 
 
-def moved_to(url: str) -> Callable[[Received], Reply]:
+def redirect_to(url: str) -> Callable[[Received], Reply]:
     return lambda _: Reply(302, b"", {"location": url})
 
 
 def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
-    """A document in this folder of the service, with a schema in a file beside it."""
+    """Serve a document in this folder, with a schema in a file beside it."""
     content = {"application/json": {"schema": {"$ref": part}}}
     paths = {"/a": {"post": {"operationId": "add", "requestBody": {"content": content}}}}
     service.replies[f"{folder}/openapi.json"] = lambda _: as_json(document(paths=paths))
@@ -188,8 +188,8 @@ def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
 def test_references_are_relative_to_where_the_document_was_found(service: HttpService):
     """RFC 3986, 5.1.3: after redirects on its host, also those of its parts."""
     in_parts(service, "/docs/v1", part="moved.json")
-    service.replies["/docs/v1/moved.json"] = moved_to("s.json")
-    service.replies["/openapi.json"] = moved_to("/docs/v1/openapi.json")
+    service.replies["/docs/v1/moved.json"] = redirect_to("s.json")
+    service.replies["/openapi.json"] = redirect_to("/docs/v1/openapi.json")
     with using(at(service)) as bridge:
         (tool,) = bridge.list_tools("it")
         assert list(tool.input_schema["properties"]) == ["x"]
@@ -204,7 +204,7 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(service: HttpServic
     with http_service() as other:
         in_parts(service, "")
         in_parts(other, "")
-        service.replies[moved] = moved_to(f"{other.url}{moved}")
+        service.replies[moved] = redirect_to(f"{other.url}{moved}")
         if moved == "/s.json":
             with using(at(service)) as bridge:
                 assert bridge.list_tools("it") == []
@@ -345,13 +345,13 @@ def test_no_secret_is_in_errors_statuses_or_the_history(service: HttpService, tm
     service.replies["/two"] = lambda got: Reply(400, json.dumps(dict(got.headers)).encode())
     entry: dict[str, Any] = {"auth": {"apiKey": KEY}, "headers": {"X-Token": f"{KEY}-2"}}
     with using(at(service), tmp_path / "history.db", **entry) as bridge:
-        seen = [bridge.call_tool("it", x).text for x in ("one", "two")]
+        outputs = [bridge.call_tool("it", x).text for x in ("one", "two")]
         service.replies["/openapi.json"] = lambda got: Reply(500, got.headers["x-token"].encode())
         with pytest.raises(SourceFailed) as caught:
             bridge.refresh("it")[0].require()
-        seen += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
+        outputs += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
     assert service.got[1].headers["x-key"] == KEY
-    assert KEY not in str(seen)
+    assert KEY not in str(outputs)
     assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
 
 
@@ -359,7 +359,7 @@ def test_no_secret_is_in_errors_statuses_or_the_history(service: HttpService, tm
 
 
 def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService):
-    """`security: []` takes away what the document says for all (OpenAPI, Operation Object)."""
+    """`security: []` overrides the document's default (OpenAPI, Operation Object)."""
     offer(service, "one", paths={"/two": operation("two", security=[])}, **IN_HEADER)
     service.replies["/two"] = service.replies["/one"]
     with using(at(service), auth={"apiKey": KEY, "bearer": KEY}) as bridge:
@@ -384,13 +384,13 @@ def test_an_obtained_token_is_masked_in_a_result(service: HttpService):
 
 
 def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: HttpService):
-    """The service starts again; five answers of 503 in a row are borne as well."""
-    lost = {"content-length": "50"}
-    done = iter([as_json({"status": "done"})])
-    states = iter([None, None, done])
+    """The service may restart, and answer 503 five times in a row."""
+    headers = {"content-length": "50"}
+    final_answer = iter([as_json({"status": "done"})])
+    states = iter([None, None, final_answer])
     service.replies["/one"] = lambda _: Reply(202, b"", {"location": "/job", "retry-after": "0"})
     service.replies["/job"] = lambda _: next(
-        next(states, None) or iter([Reply(200, b"", lost, iter([b"x"]))])
+        next(states, None) or iter([Reply(200, b"", headers, iter([b"x"]))])
     )
     with using(at(service), operations={"one": {"async": {"interval": 0.05}}}) as bridge:
         assert bridge.call_tool("it", "one").structured == {"status": "done"}
@@ -402,7 +402,7 @@ def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: 
 
 
 def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService):
-    """A refusal is no trouble of its own."""
+    """A refusal of a request is not an outage."""
     status = 0
     service.replies["/one"] = lambda _: Reply(status, b"no")
     with using(at(service), breaker={"failures": 3, "seconds": 60}) as bridge:
@@ -411,7 +411,7 @@ def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService):
             assert (result.is_error, result.is_outage) == (True, status in (500, 503, 429))
         with pytest.raises(CircuitOpen, match="HTTP 429"):
             bridge.call_tool("it", "one")
-        assert len(asked_for(service, "/one")) == 7
+        assert len(requests_to(service, "/one")) == 7
         service.replies["/one"] = lambda _: as_json({"n": 1})
         assert bridge.reset_breaker("it")
         assert not bridge.call_tool("it", "one").is_error
@@ -423,7 +423,7 @@ def test_a_large_answer_blocks_no_other_work(service: HttpService):
     body = json.dumps(rows).encode()
     service.replies["/one"] = lambda _: Reply(200, body, {"content-type": "application/json"})
     gc.collect()
-    gc.disable()  # looking through what other tests have made takes much longer
+    gc.disable()  # a collection of other tests' objects takes much longer
     try:
         with using(at(service)) as bridge:
             bridge.list_tools("it")
@@ -433,14 +433,14 @@ def test_a_large_answer_blocks_no_other_work(service: HttpService):
                     assert bridge.call_tool("it", "one").structured == rows
                 return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
 
-            # A busy machine holds things up, too, but not three times.
+            # A busy machine may cause a stall too, but not three times.
             assert any(hold_seconds() < MAX_HOLD_SECONDS for _ in range(3))
     finally:
         gc.enable()
 
 
 def test_no_log_of_the_library_has_a_key(service: HttpService, caplog: pytest.LogCaptureFixture):
-    """It tells the URL of each request to whoever listens, on stderr as a rule."""
+    """The library logs the URL of each request, usually to stderr."""
     scheme = {"type": "apiKey", "in": "query", "name": "key"}
     keyed = {"components": {"securitySchemes": {"key": scheme}}, "security": [{"key": []}]}
     offer(service, "one", **keyed)
@@ -463,8 +463,8 @@ def test_an_unusable_template_is_reported_when_the_document_is_read(service: Htt
     assert two.startswith("`operations`, at two: `body` of an operation is no usable template")
 
 
-def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: HttpService):
-    """The service has answered: its circuit breaker does not count that."""
+def test_an_operation_that_leads_elsewhere_does_not_open_the_circuit_breaker(service: HttpService):
+    """The service itself has answered, so its circuit breaker does not count a failure."""
     for status, location in ((302, "http://10.0.0.1/"), (202, "http://nobody.invalid/job")):
         headers = {"location": location}
         service.replies["/two"] = lambda _, status=status, headers=headers: Reply(
@@ -480,7 +480,7 @@ def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: Htt
 def test_no_proxy_is_asked_for_a_service_on_this_machine(
     service: HttpService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    """It could not reach that one, and would see the key: whoever says where the service is."""
+    """The proxy could not reach the service, and would see the key."""
     file = tmp_path / "things.json"
     file.write_text(json.dumps(document("one", server=service.url, **IN_HEADER)), encoding="utf-8")
     with http_service() as proxy:

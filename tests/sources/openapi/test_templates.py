@@ -1,4 +1,4 @@
-"""Templates: how a plan is shown, and what an operator's may do. They always end."""
+"""Templates of plans, and the limits of templates in settings."""
 
 from __future__ import annotations
 
@@ -40,17 +40,19 @@ def over(arguments: dict[str, Any], plan: RequestPlan = PLAN, **templates: Any) 
 
 
 @pytest.mark.parametrize("arguments", [ARGUMENTS, {"id": "1"}, {"id": "1", "q": ["x"]}])
-def test_the_templates_that_are_shown_give_the_request_of_the_plan(arguments: dict[str, Any]):
-    shown = templates_of(PLAN)
+def test_the_templates_of_a_plan_give_the_same_request(arguments: dict[str, Any]):
+    templates = templates_of(PLAN)
     parts = request_parts(PLAN, arguments)
-    operation = OperationSettings(url=shown.url, headers=dict(shown.headers), body=shown.body)
-    made = override(parts, operation, arguments, BASE)
-    assert made.url == parts.url
-    assert made.body == parts.body
-    assert made.headers == parts.headers
+    operation = OperationSettings(
+        url=templates.url, headers=dict(templates.headers), body=templates.body
+    )
+    request = override(parts, operation, arguments, BASE)
+    assert request.url == parts.url
+    assert request.body == parts.body
+    assert request.headers == parts.headers
 
 
-def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_reported():
+def test_a_template_runs_in_a_sandbox_and_reports_its_errors():
     for template in (
         "{{ ().__class__.__base__.__subclasses__() }}", "{{ args.clear() }}", "{{ 1 / 0 }}",
         "{{ range(10 ** 9) }}", "{{ args.h + 1 }}", "{{ args | attr('items') }}",
@@ -84,14 +86,14 @@ def test_values_in_a_url_are_encoded_for_their_place(template: str, url: str):
 @pytest.mark.parametrize(
     "template", ["/x/{{ args.h }}", "/x/{{ args.h | pathsegment }}", "/x/{{ args.h | path('h') }}"]
 )
-def test_no_argument_leads_out_of_the_path(template: str):
+def test_no_argument_can_leave_the_path_of_the_template(template: str):
     for value in ("..", "../admin", "%2e%2e", "."):
         with pytest.raises(InvalidArguments, match=r"elsewhere|another address"):
             over({"h": value}, url=template)
 
 
 def test_the_url_stays_at_the_service():
-    """Its credentials go along."""
+    """Credentials are sent to the URL."""
     for url in ("https://evil.example.com/x", "http://api.example.com/v1"):
         with pytest.raises(BadSetting, match="another server"):
             over({}, url=url)
@@ -100,16 +102,16 @@ def test_the_url_stays_at_the_service():
 def test_values_in_a_json_body_cannot_become_more_than_values():
     evil = '", "admin": true, "x": "\n'
     template = '{"name": "hi {{ args.name__body }}", "n": {{ args.name__body | tojson }}}'
-    made = over({"name__body": evil}, body=template)
-    assert made.body
-    assert json.loads(made.body[1]) == {"name": f"hi {evil}", "n": evil}
+    request = over({"name__body": evil}, body=template)
+    assert request.body
+    assert json.loads(request.body[1]) == {"name": f"hi {evil}", "n": evil}
     with pytest.raises(BadSetting, match="the result is not JSON"):
         over({"name__body": evil}, body='{"name": {{ args.name__body }}}')
 
 
 def test_headers_can_be_added_changed_and_left_out():
-    made = over({"h": "v"}, headers={"x-h": "new {{ args.h }}", "X-More": "1", "Accept": ""})
-    assert dict(made.headers) == {
+    request = over({"h": "v"}, headers={"x-h": "new {{ args.h }}", "X-More": "1", "Accept": ""})
+    assert dict(request.headers) == {
         "x-h": "new v", "X-More": "1", "Content-Type": "application/json",
     }  # fmt: skip
 

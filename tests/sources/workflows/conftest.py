@@ -1,4 +1,4 @@
-"""Workflows are read and run by a warm Python, but where it matters whose child runs them."""
+"""A warm Python reads and runs workflows, except in tests of child processes."""
 
 from __future__ import annotations
 

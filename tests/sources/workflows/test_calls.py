@@ -1,4 +1,4 @@
-"""Workflows as tools: what they are given, what comes back, and what goes wrong in them."""
+"""Calls of workflows: arguments, results and errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ECHO = "result = value"
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
-    """A bridge with a workflow that gives back what it is given."""
+    """Run a bridge with a workflow that returns its argument."""
     with offering(draw(tmp_path_factory.mktemp("echo"), ECHO)) as bridge:
         yield bridge
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
-    """A bridge with a workflow that runs the Python that it is given."""
+    """Run a bridge with a workflow that runs Python code from its argument."""
     with offering(draw(tmp_path_factory.mktemp("running"), "exec(value)")) as bridge:
         yield bridge
 
@@ -42,7 +42,7 @@ def run(bridge: Bridge, code: str) -> ToolResult:
 
 
 def test_arguments_and_results_are_passed_exactly(echo: Bridge):
-    """Nothing goes through a shell, and nothing is read from what it prints."""
+    """No shell is used, and printed output is not parsed."""
     texts = [
         "", "two words; $(echo no) `no` 'single' \"double\" \\ %PATH% --value=3",
         "line\nbreak\ttab\r\x00\u2028 Ünïcödé 漢字 \U0001f600", "x" * 200_000,
@@ -92,7 +92,7 @@ def test_a_compiled_script_is_a_tool_too(tmp_path: Path):
 def test_a_workflow_has_its_folder_and_our_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Our whole environment, and what the entry adds; the same Python; no stdin."""
+    """It has our environment and the entry's variables, the same Python, and no stdin."""
     monkeypatch.setenv("FROM_OUTSIDE", "here")
     code = (
         "import os, sys; result = [os.getcwd(), os.environ['FROM_OUTSIDE'], os.environ['ADDED'], "
@@ -122,7 +122,7 @@ def test_an_exception_is_reported_with_its_node_its_line_and_the_last_output(tmp
     assert text.endswith("\n  Its last output:\n    so far")
 
 
-def test_however_a_workflow_ends_the_model_reads_where_and_how(running: Bridge):
+def test_the_model_reads_where_and_how_a_workflow_ended(running: Bridge):
     for code, words in (
         ("import sys; sys.exit(3)", "at the node Do: it ended itself with exit code 3"),
         ("import os; os._exit(3)", "at the node Do: its process ended itself with exit code 3"),
@@ -185,7 +185,7 @@ def test_a_process_left_behind_is_ended_after_the_answer(tmp_path: Path):
 
 @pytest.mark.own_python
 async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path):
-    """As an interrupt of the run does."""
+    """An interrupt of the run does the same."""
     code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
     pid = tmp_path / "pid"
     with offering(draw(tmp_path, code)) as bridge:
@@ -202,7 +202,7 @@ async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path):
 
 
 async def test_two_calls_run_at_the_same_time(tmp_path: Path):
-    """Each waits for what the other writes."""
+    """Each waits for a file of the other."""
     code = (
         "import os, time\nopen(value, 'w').close()\n"
         "for _ in range(1500):\n  if os.path.exists(more): break\n  time.sleep(0.01)\n"

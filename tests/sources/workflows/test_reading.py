@@ -1,4 +1,4 @@
-"""Workflows as tools: how they are described, what cannot be one, and that a change is noticed."""
+"""Reading of workflows: descriptions, unusable files, and changes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path:
 
 @pytest.mark.parametrize("name", ["01_first", "async", "Do", "ünï two"])
 def test_a_workflow_file_may_have_any_name(tmp_path: Path, name: str):
-    """Xircuits' own compiler makes a class of the name, which these cannot be."""
+    """Xircuits' compiler makes a class of the name; these names are no identifiers."""
     file = draw(tmp_path, ECHO).rename(tmp_path / f"{name}.xircuits")
     with offering(file) as bridge:
         (tool,) = bridge.list_tools("it")
