@@ -54,7 +54,7 @@ class ToolsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ToolsSelected:
-    """Which tools the requests show from this step until the next such event, and why."""
+    """The tools that requests show from this step until the next such event, with reasons."""
 
     step: int
     selection: Selection

@@ -72,7 +72,7 @@ class Embedder:
 
 
 class Closeness(NamedTuple):
-    """How close a key is to a query: its share of the closest one, and its highest cosine."""
+    """Closeness of a key to a query: its share of the closest one, and its highest cosine."""
 
     share: float
     cosine: float

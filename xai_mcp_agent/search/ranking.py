@@ -61,7 +61,7 @@ They may have other scores and reasons; the scores define their order.
 
 @dataclass(frozen=True)
 class Ranking:
-    """How tools are ranked for one agent."""
+    """The ranking of tools for one agent."""
 
     preferences: Preferences = field(default_factory=Preferences)
     rules: Sequence[Rule] = ()

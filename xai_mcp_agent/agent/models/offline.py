@@ -10,26 +10,34 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from ...core.json import JsonObject, as_object, canonical_json, clip, is_list, is_object
+from ...core.json import JsonObject, canonical_json, clip, is_object
 from ...core.threads import beside_loop
 from ...planning.request import read_request
 from ...search.meta_tools import MAX_RESULTS, META_TOOLS, TOOL_SEARCH
 from ...search.shortening import first_sentence
 from ...search.terms import root, terms
 from ...search.tools import ToolIndex
-from ...steps.results import parse_json_text
-from ..messages import Message, ToolCall, calls_of, text_of, with_calls
+from ..messages import ToolCall, calls_of, text_of
 from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
-from .offline_arguments import Slot, id_in, items_in, number_of, pick, value_for
+from .offline_arguments import Slot
+from .offline_results import (
+    Outcome,
+    format_result,
+    id_in,
+    items_in,
+    number_of,
+    outcomes_in,
+    pick,
+    value_for,
+)
 from .offline_tools import ASKING, GENERIC, Match, Tool, ToolMatcher, hints_in
 from .offline_values import CHANGING, READING, list_in, roots_in, roots_of, words_refer
 
@@ -113,44 +121,6 @@ def _route(request: ModelRequest) -> str:
             return ""
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """A completed call with its result."""
-
-    name: str
-    arguments: JsonObject
-    text: str
-
-    @property
-    def is_error(self) -> bool:
-        """Return whether the call failed."""
-        return self.text.startswith("ERROR")
-
-    @cached_property
-    def data(self) -> Any:
-        """Return the result's JSON value, else its text."""
-        return parse_json_text(self.text)
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether the call found nothing."""
-        fields = as_object(self.data)
-        lists = [x for x in fields.values() if is_list(x)]
-        return self.data in ([], {}, "") or (len(fields) < 4 and lists == [[]])
-
-
-def _outcomes_in(messages: Sequence[Message]) -> list[_Outcome]:
-    """Return the answered calls, in order."""
-    outcomes: list[_Outcome] = []
-    for message, call in with_calls(messages):
-        if message.get("role") == "tool":
-            function = as_object(call.get("function"))
-            arguments = as_object(parse_json_text(function.get("arguments")))
-            name = str(function.get("name") or message.get("name") or "")
-            outcomes.append(_Outcome(name, arguments, text_of(message)))
-    return outcomes
-
-
 class _Turn:
     """One turn of a conversation, computed anew from the request and the results so far."""
 
@@ -162,14 +132,14 @@ class _Turn:
         numbers = [n for n, x in enumerate(messages) if x.get("role") == "user"]
         after = numbers[-1] + 1 if numbers else 0
         self.request_text = text_of(messages[after - 1])[:_MAX_REQUEST_CHARS] if numbers else ""
-        self.outcomes, self.earlier = _outcomes_in(messages[after:]), _outcomes_in(messages[:after])
+        self.outcomes, self.earlier = outcomes_in(messages[after:]), outcomes_in(messages[:after])
         self.call_ids = {str(x.get("id")) for message in messages for x in calls_of(message)}
         self.may_call = request.may_call
         own = [x for x in request.functions if (x.name, x.description) not in _CHOOSING]
         self.matcher = ToolMatcher(own, today)
         self.tools = self.matcher.tools
         self.searches = any(x.name == TOOL_SEARCH.name for x in request.functions)
-        self.results: list[_Outcome] = []
+        self.results: list[Outcome] = []
         self.pending: list[tuple[str, JsonObject, str]] = []
         self.answers: dict[tuple[str, str], None] = {}
 
@@ -360,7 +330,7 @@ class _Turn:
 
     # Calls and answers
 
-    def _call(self, name: str, arguments: JsonObject, why: str) -> _Outcome | None:
+    def _call(self, name: str, arguments: JsonObject, why: str) -> Outcome | None:
         """Return a call's result; if it has none yet, queue the call and return None."""
         key = canonical_json(arguments)
         same = (x for x in self.outcomes if x.name == name and canonical_json(x.arguments) == key)
@@ -371,7 +341,7 @@ class _Turn:
             self.results.append(outcome)
         return outcome
 
-    def _show(self, outcome: _Outcome) -> None:
+    def _show(self, outcome: Outcome) -> None:
         if outcome.is_error:
             reason = _ERROR.sub("", outcome.text).strip() or "it gave no reason"
             self._say(f"{outcome.name} failed: {reason}")
@@ -380,7 +350,7 @@ class _Turn:
             self._say(f"{outcome.name} found nothing{f' for {words}' if words else ''}.")
         else:
             values = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
-            text = _as_text(outcome.data)
+            text = format_result(outcome.data)
             omitted_count = len(text) - _MAX_RESULT_CHARS
             if omitted_count > 0:
                 text = f"{text[:_MAX_RESULT_CHARS]} ... ({omitted_count} more characters)"
@@ -415,29 +385,3 @@ def _name_in(clause: str, match: Match) -> str:
     values = " ".join(str(x) for x in match.arguments.values.values())
     others = match.tool.roots | CHANGING | roots_in(values)
     return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & others)
-
-
-def _as_text(data: Any) -> str:
-    """Format a result for people: its text, or its fields line by line."""
-    if _is_table(data):
-        return "\n".join(f"- {_line(x)}" for x in data)
-    if not is_object(data):
-        return _line(data)
-    fields = {k.replace("_", " "): v for k, v in data.items()}
-    return "\n".join(
-        f"{k}:\n{_as_text(v)}" if _is_table(v) else f"{k}: {_line(v)}" for k, v in fields.items()
-    )
-
-
-def _is_table(data: Any) -> bool:
-    return is_list(data) and any(isinstance(x, dict | list) for x in data)
-
-
-def _line(value: Any) -> str:
-    if is_object(value):
-        return ", ".join(f"{k.replace('_', ' ')}: {_line(v)}" for k, v in value.items())
-    if is_list(value):
-        return ", ".join(map(_line, value))
-    if value is None:
-        return "none"
-    return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Arguments of a tool from a request's words and from results, by each parameter's type and name.
+"""Arguments of a tool from a request's words, by each parameter's type and name.
 
 Every value is a stretch of the text, and each stretch is used once. No value is made up: a
 parameter without one is reported as missing.
@@ -6,13 +6,12 @@ parameter without one is reported as missing.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from ...core.json import JsonObject, as_list, as_object, is_list, is_object
+from ...core.json import JsonObject, as_list, as_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import properties, required, types_of
 from ...search.terms import STOP_WORDS, root, separate_words, terms
@@ -62,7 +61,6 @@ _TOPIC_LEAD = re.compile(
     r"\b(?:about|named|called|titled|matching|saying:?|(?:remember|note|say|mind) that|"
     r"with the text|by|like|for|from)\s+", re.IGNORECASE,
 )  # fmt: skip
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
 
 
 class Slot:
@@ -307,67 +305,3 @@ class Arguments:
 
 def _all_roots(text: str) -> set[str]:
     return {root(x) for x in re.findall(r"\w+", text.lower())}
-
-
-# Arguments from results
-
-
-def items_in(data: Any) -> list[Any]:
-    """Return a result's items: the result itself if it is a list, else its only list."""
-    if is_list(data):
-        return data
-    lists = [x for x in as_object(data).values() if is_list(x)]
-    return lists[0] if len(lists) == 1 and len(as_object(data)) < 4 else []
-
-
-def pick(items: Sequence[Any], text: str) -> Any:
-    """Return the item that words point at: `the second one`; else the first."""
-    words = re.findall(r"[a-z]+", text.lower())
-    place = next((_ORDINALS[x] for x in words if x in _ORDINALS), 0)
-    return items[place] if place < len(items) else items[0]
-
-
-def id_in(data: Any, slot: Slot, name: str) -> Any:
-    """Return the id of the only item, or of the only one with this name; else None."""
-    items = [x for x in items_in(data) if is_object(x)]
-    matches = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
-    matches = matches or items
-    return value_for(slot, matches[0], strict=True) if len(matches) == 1 else None
-
-
-def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
-    """Return a parameter's value from a result: by field name or, unless `strict`, by form."""
-    fields = as_object(data)
-    words = [root(x) for x in slot.words]
-    for name, value in fields.items():
-        own = [root(x) for x in separate_words(name).lower().split()]
-        if own == words or (slot.is_id and own == ["id"]):
-            return _coerce(slot, value)
-    if slot.topic == "date":
-        dates = (re.search(r"\d{4}-\d{2}-\d{2}", str(x)) for x in fields.values())
-        return next((x[0] for x in dates if x), None)
-    if strict and (slot.is_id or not slot.is_number):
-        return None
-    if not fields:
-        return _coerce(slot, data)
-    texts = (fields[x] for x in ("title", "name", "text", "result", "value") if x in fields)
-    return next((x for x in (_coerce(slot, y) for y in texts) if x is not None), None)
-
-
-def _coerce(slot: Slot, value: Any) -> Any:
-    if slot.kind == "array":
-        return value if is_list(value) else [value]
-    if slot.is_number:
-        return number_of(value)
-    return str(value) if isinstance(value, str | int | float) else None
-
-
-def number_of(data: Any) -> int | float | None:
-    """Return the number in a result, or None; of several in a text the last one."""
-    value = as_object(data).get("result", data)
-    if isinstance(value, str):
-        numbers = re.findall(r"-?\d+(?:\.\d+)?", value)
-        value = number_in(numbers[-1]) if numbers and len(value) < 200 else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
