@@ -69,10 +69,10 @@ def goals_in_lab(run: Ran) -> list[str]:
 def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
     folder: Path, settings: dict[str, str]
 ) -> None:
-    done = run_script(script_of(folder, start_of(FIRST)), **settings)
-    assert done.status == 0, done.errors
-    assert done.output.index("Finished Executing") < done.output.index(HEAD)
-    count, *goals = goals_in(done.output)
+    result = run_script(script_of(folder, start_of(FIRST)), **settings)
+    assert result.status == 0, result.errors
+    assert result.output.index("Finished Executing") < result.output.index(HEAD)
+    count, *goals = goals_in(result.output)
     assert count == "2 of 4 goals met"
     assert goals[0] == "[x] The workflow ran to its end."
     assert [x[:4] for x in goals if x[0] == "["] == ["[x] ", "[x] ", "[ ] ", "[ ] "]
@@ -102,9 +102,9 @@ def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Ker
 def test_outside_of_a_lessons_folder_nothing_is_printed(
     folder: Path, settings: dict[str, str]
 ) -> None:
-    done = run_script(script_of(folder, solution_of(FIRST), "workshop/my_own"), **settings)
-    assert done.status == 0, done.errors
-    assert done.output.endswith("Finished Executing\n")
+    result = run_script(script_of(folder, solution_of(FIRST), "workshop/my_own"), **settings)
+    assert result.status == 0, result.errors
+    assert result.output.endswith("Finished Executing\n")
     for file in ("mine.py", "1_call_a_tool/mine.py", "workshop/1_call_a_tool/deeper/mine.py"):
         assert lesson_of_file(Path("/home", file)) is None
     assert lesson_of_file(Path("/home/a b/workshop/1_call_a_tool/mine.py")) is FIRST

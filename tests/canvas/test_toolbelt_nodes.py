@@ -35,7 +35,7 @@ def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library, off={**library, "disabled": True}, half={})
 
 
-def drawn(name: str, *work: Call, results: Any = None, **inputs: Any) -> list[Any]:
+def draw_tool(name: str, *work: Call, results: Any = None, **inputs: Any) -> list[Any]:
     """A drawn tool: its start, the nodes that work, and its end with the last one's result."""
     start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
     if work:
@@ -59,26 +59,26 @@ def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> A
 
 def test_a_drawn_tool_works_on_its_input() -> None:
     parameters = {"name": "string"}
-    greet = drawn("greet", call(lambda x: f"Hello {x['name']}!"), parameters=parameters)
-    split = drawn("split", call(str.upper), call(lambda _: 2))
+    greet = draw_tool("greet", call(lambda x: f"Hello {x['name']}!"), parameters=parameters)
+    split = draw_tool("split", call(str.upper), call(lambda _: 2))
     for tool, arguments, result in (
         (greet, {"name": "Ada"}, "Hello Ada!"),
         (split, "one", '["ONE", 2]'),
-        (drawn("idle", results=[]), "anything", "The tool ran and returned nothing."),
+        (draw_tool("idle", results=[]), "anything", "The tool ran and returned nothing."),
     ):
         assert use(tool, arguments).tool_output.value == result
     inputs = list[Any]()
-    wrong = use(drawn("greet", call(inputs.append), parameters=parameters), {"nam": "Ada"})
+    wrong = use(draw_tool("greet", call(inputs.append), parameters=parameters), {"nam": "Ada"})
     assert "name" in wrong.tool_output.value
     assert inputs == []
 
 
 def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parameters() -> None:
     """Tools of xai-agent's workflows are described in this way, and got an empty text before."""
-    tool, arguments = drawn("time", call(lambda x: x["time_zone"])), {"time_zone": "Asia/Tokyo"}
+    tool, arguments = draw_tool("time", call(lambda x: x["time_zone"])), {"time_zone": "Asia/Tokyo"}
     tool[1].value.connect(tool[0].tool_args)
     assert use(tool, arguments).tool_output.value == "Asia/Tokyo"
-    assert use(drawn("time", call(str)), arguments).tool_output.value == json.dumps(arguments)
+    assert use(draw_tool("time", call(str)), arguments).tool_output.value == json.dumps(arguments)
 
 
 def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
@@ -89,7 +89,7 @@ def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
         belt = make(AgentMakeToolbelt, name=name)
         agent = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec)
         node = make(AgentRunTool, agent_name=name, tool_name=name, tool_args="x")
-        tool = drawn(name, results=[name.upper()], for_toolbelt=name)
+        tool = draw_tool(name, results=[name.upper()], for_toolbelt=name)
         play(ctx, belt, agent, node, tools=[[*tool, call(lambda _: both.wait())]])
         return node.tool_output.value
 
@@ -109,13 +109,13 @@ def test_nodes_of_xai_agent_leave_and_find_outputs_in_ctx() -> None:
 
 def test_a_tool_is_in_its_own_toolbelt_only() -> None:
     kitchen, other = make(AgentMakeToolbelt, name="kitchen"), make(AgentMakeToolbelt)
-    play({}, kitchen, other, tools=[drawn("cook", for_toolbelt="kitchen")])
+    play({}, kitchen, other, tools=[draw_tool("cook", for_toolbelt="kitchen")])
     assert list(kitchen.toolbelt_spec.value["standard_tools"]) == ["cook"]
     spec = {"toolbelt": "default", "standard_tools": {}, "mcp_servers": []}
     assert other.toolbelt_spec.value == spec
-    play({}, make(AgentMakeToolbelt), tools=[drawn("t"), drawn("t", for_toolbelt="other")])
+    play({}, make(AgentMakeToolbelt), tools=[draw_tool("t"), draw_tool("t", for_toolbelt="other")])
     with pytest.raises(BadSetting, match=r"toolbelt 'default' are called 'twice'"):
-        play({}, make(AgentMakeToolbelt), tools=[drawn("twice"), drawn("twice")])
+        play({}, make(AgentMakeToolbelt), tools=[draw_tool("twice"), draw_tool("twice")])
 
 
 def test_locked_tools_are_in_the_spec_and_stay_locked_for_the_agent() -> None:

@@ -43,7 +43,7 @@ def test_it_is_rendered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "html"),
     [
         ("[my bank](http://evil.org/x)", "my bank</a> (<code>evil.org</code>)"),
         ("[my bank](https://bank.org@evil.org/x)", "my bank</a> (<code>evil.org</code>)"),
@@ -54,9 +54,9 @@ def test_it_is_rendered() -> None:
         ("![a cat](http://far.org/cat.png)", "[picture a cat: <code>far.org</code>]"),
     ],
 )
-def test_a_link_tells_where_it_leads(text: str, shown: str) -> None:
+def test_a_link_tells_where_it_leads(text: str, html: str) -> None:
     """Its words may tell of another place."""
-    assert shown in markdown_as_html(text)
+    assert html in markdown_as_html(text)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_a_link_tells_where_it_leads(text: str, shown: str) -> None:
 )  # fmt: skip
 def test_an_address_in_the_text_is_a_link(text: str, addresses: list[str]) -> None:
     """Not one that begins with a name, which would be taken for its host."""
-    shown = markdown_as_html(text)
-    assert re.findall(r'<a href="([^"]*)" [^>]*>\1</a>', shown) == addresses
-    assert shown.count("<a ") == len(addresses)
+    html = markdown_as_html(text)
+    assert re.findall(r'<a href="([^"]*)" [^>]*>\1</a>', html) == addresses
+    assert html.count("<a ") == len(addresses)
 
 
 def test_what_would_not_be_seen_is_marked() -> None:
     """Also where it is spelled as an entity."""
-    shown = markdown_as_html("a\u202eb &#x202e; c\x1b[31m &#8203; \ud800")
-    assert not {"\u202e", "\x1b", "\u200b", "\ud800"} & set(shown)
+    html = markdown_as_html("a\u202eb &#x202e; c\x1b[31m &#8203; \ud800")
+    assert not {"\u202e", "\x1b", "\u200b", "\ud800"} & set(html)
 
 
 def test_a_text_is_cut_where_a_paragraph_or_a_line_or_a_word_ends() -> None:
