@@ -116,7 +116,7 @@ def test_an_agent_runs_in_coroutines_and_stops_when_one_is_cancelled(bridge: Bri
         assert (kinds[0], kinds[-1], events.result.answer) == ("RunStarted", "RunFinished", "BYE")
         thinking = Agent(bridge, [], model=model_at(endpoint)).aio.run("Think.")
         task = asyncio.ensure_future(thinking)
-        await asyncio.to_thread(endpoint.asked.wait, WAIT_SECONDS)
+        await asyncio.to_thread(endpoint.first_request.wait, WAIT_SECONDS)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -267,7 +267,7 @@ def test_dropping_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
 def test_closing_the_bridge_ends_the_events(bridge: Bridge):
     with model_endpoint([hangs()]) as endpoint:
         events = Agent(bridge, [], model=model_at(endpoint)).stream("Think.")
-        assert endpoint.asked.wait(WAIT_SECONDS)
+        assert endpoint.first_request.wait(WAIT_SECONDS)
         bridge.close()
         for use in (lambda: list(events), lambda: Agent(bridge, []).run("Think.")):
             with pytest.raises(RuntimeError, match="closed"):

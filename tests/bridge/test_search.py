@@ -91,7 +91,7 @@ def test_meaning_counts_in_the_first_search_and_is_stored_for_the_next_bridge(
     assert (names(results), results.note) == (["a/forecast", "b/forecast"], "")
     assert len(endpoint.texts) == len(TOOLS) + 1
     assert endpoint.connections == 1
-    endpoint.asked.clear()
+    endpoint.requests.clear()
     with Bridge(meaning, store=tmp_path / "history.db") as bridge:
         assert names(bridge.search_tools(RAIN)) == ["a/forecast", "b/forecast"]
     assert endpoint.texts == [RAIN]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas_file import load, problems
-from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
+from tests.support.model_endpoint import ReceivedRequest, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL
@@ -97,7 +97,7 @@ class Runs:
 
     folder: Path
     results: dict[str, Finished]
-    requests: list[ModelAsked]
+    requests: list[ReceivedRequest]
 
     def transcript(self, name: str) -> Path:
         return self.folder / f"{name}.jsonl"

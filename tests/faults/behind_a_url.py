@@ -226,9 +226,9 @@ _CALLING = (
     _late("http_comments", "sends comments on a stream for ever", http_faults.chattering()),
     _working("http_sse_big_event", "sends an event of 2 MiB", http_faults.large_event(2)),
     _failing("http_sse_huge_event", "sends an event of 80 MiB", http_faults.large_event(80)),
-    _failing("http_gzip_bomb", "packs 100 MiB into little", http_faults.packed(100)),
+    _failing("http_gzip_bomb", "packs 100 MiB into little", http_faults.gzip_bomb(100)),
     _failing("http_deflate_bomb", "packs 100 MiB into little, in another way",
-             http_faults.packed(100, "deflate")),
+             http_faults.gzip_bomb(100, "deflate")),
 )  # fmt: skip
 
 BEHIND_A_URL: tuple[Fault, ...] = (*_STARTING, *_CALLING)

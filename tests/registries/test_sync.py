@@ -34,7 +34,7 @@ from tests.support.registry_service import (
     invalid,
     registry_service,
 )
-from tests.support.watchdog import done_within, ends_within
+from tests.support.watchdog import compute_within, ends_within
 from xai_mcp_agent.registries import readers
 from xai_mcp_agent.registries.registries import Registries
 from xai_mcp_agent.registries.server_json import RegistryError
@@ -87,14 +87,14 @@ def test_all_pages_are_read_and_then_what_changed_since(service: RegistryService
     report = synced(team)
     assert (report.pages, report.documents, report.problem) == (3, ALL, "")
     assert len(names_in(team)) == ALL
-    assert [x.get("cursor", "") for x in service.asked()] == list(service.pages)
-    assert {x["version"] for x in service.asked()} == {"latest"}
+    assert [x.get("cursor", "") for x in service.queries()] == list(service.pages)
+    assert {x["version"] for x in service.queries()} == {"latest"}
     assert team.search("read-only queries on a database", 3)[0].name.startswith("com.example/data")
     assert any("database" in x for x in team.search("read-only database", 1)[0].reasons)
     assert hits(team, "weather")[0] == WEATHER
     service.row(NOTES)["_meta"][OFFICIAL] |= {"status": "deleted", "updatedAt": LATER}
     assert synced(team).documents == 1
-    assert all("updated_since" in x for x in service.asked()[3:])
+    assert all("updated_since" in x for x in service.queries()[3:])
     assert NOTES not in hits(team, "notes")
     service.faults["*"] = "404"
     listing = team.find(WEATHER)
@@ -122,7 +122,7 @@ settings = settings_from({{"mcpServers": {{}}, "registries": {entries!r}}})
 Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
 """
     with subprocess.Popen([sys.executable, "-c", code]) as child:
-        wait_until(lambda: len(service.asked()) == 2, "the second page is asked for")
+        wait_until(lambda: len(service.queries()) == 2, "the second page is asked for")
         child.kill()
     waits.set()
     with opened(service, tmp_path) as team:
@@ -143,14 +143,14 @@ def test_a_cursor_that_the_registry_rejects_starts_the_sync_again(
     service.pages["other"] = page
     report = synced(team)
     assert (report.problem, report.is_resumed, report.pages) == ("", False, 3)
-    assert service.asked()[-1]["cursor"] == third
+    assert service.queries()[-1]["cursor"] == third
 
 
 def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
     service: RegistryService, team: Registries
 ):
     service.faults["/v0.1/servers"] = "repeat"
-    report = done_within(10, lambda: synced(team))
+    report = compute_within(10, lambda: synced(team))
     assert "gives the same cursor again" in report.problem
     assert (report.pages, len(names_in(team))) == (2, 4)
     service.faults.clear()
@@ -183,7 +183,7 @@ def test_a_failure_is_reported_plainly(
             service.http.replies["*"] = lambda _: Reply(302, headers=there)
         elif fault == "closed":
             service.http.close()
-        report = done_within(10, lambda: synced(team, fetch=PATIENCE))
+        report = compute_within(10, lambda: synced(team, fetch=PATIENCE))
         assert inner.got == []
     assert says in report.problem
     assert service.url in report.problem
@@ -385,8 +385,8 @@ def test_npm_is_searched_by_keyword_and_removed_packages_leave_the_copy(
     with opened(service, tmp_path, npm={"type": "npm", "url": service.url}) as registries:
         report = synced(registries, "npm")
         assert (report.documents, report.pages, report.problem) == (302, 2, "")
-        assert [x["from"] for x in service.asked("/-/v1/search")] == ["0", "250"]
-        assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
+        assert [x["from"] for x in service.queries("/-/v1/search")] == ["0", "250"]
+        assert service.queries("/-/v1/search")[0]["text"] == "keywords:mcp-server"
         removed_name = service.search["objects"].pop()["package"]["name"]
         service.http.replies["/-/v1/search"] = lambda got: (
             service._answer(got, "") if "from=0" in got.query else Reply(503)

@@ -142,8 +142,8 @@ class AuthorizationServer:
         self.requests.append("authorize")
         query = request.query_params
         client = self.clients.get(query["client_id"])
-        registered = client and client["redirect_uris"]
-        if client is None or (registered and query["redirect_uri"] not in registered):
+        redirect_uris = client and client["redirect_uris"]
+        if client is None or (redirect_uris and query["redirect_uri"] not in redirect_uris):
             return PlainTextResponse("unknown client, or another redirect_uri", 400)
         if query["response_type"] != "code" or query["code_challenge_method"] != "S256":
             return PlainTextResponse("no code with S256", 400)
@@ -173,7 +173,7 @@ class AuthorizationServer:
             return PlainTextResponse("out of order", 503)
         client_id = self._client(request, form)
         if client_id is None:
-            return _refused("invalid_client", 401)
+            return _error_reply("invalid_client", 401)
         match form["grant_type"]:
             case "authorization_code":
                 return self._for_code(form, client_id)
@@ -182,14 +182,14 @@ class AuthorizationServer:
             case "client_credentials":
                 return self._give(_Grant(client_id, form.get("scope", SCOPE)), renewable=False)
             case _:
-                return _refused("unsupported_grant_type")
+                return _error_reply("unsupported_grant_type")
 
     def _client(self, request: Request, form: dict[str, str]) -> str | None:
         """Who asks, if that was proved in the way the client has to."""
-        how, _, shown = request.headers.get("authorization", "").partition(" ")
+        how, _, credentials = request.headers.get("authorization", "").partition(" ")
         client_id, secret = form.get("client_id", ""), form.get("client_secret", "")
         if how.lower() == "basic":
-            user, _, password = base64.b64decode(shown).decode().partition(":")
+            user, _, password = base64.b64decode(credentials).decode().partition(":")
             client_id, secret = unquote(user), unquote(password)
         elif "client_assertion" in form:
             claims = jwt.decode(
@@ -204,17 +204,17 @@ class AuthorizationServer:
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         if grant is None or self.codes_are_expired:
-            return _refused("invalid_grant", description="the code has expired")
+            return _error_reply("invalid_grant", description="the code has expired")
         if (grant.client_id, grant.challenge) != (client_id, challenge):
-            return _refused("invalid_grant", description="wrong proof")
+            return _error_reply("invalid_grant", description="wrong proof")
         if grant.redirect_uri != form["redirect_uri"]:
-            return _refused("invalid_grant", description="wrong address")
+            return _error_reply("invalid_grant", description="wrong address")
         return self._give(grant)
 
     def _for_refresh_token(self, form: dict[str, str], client_id: str) -> Response:
         grant = self.refresh_tokens.pop(form["refresh_token"], None)
         if grant is None or grant.client_id != client_id:
-            return _refused("invalid_grant", description="the refresh token was used before")
+            return _error_reply("invalid_grant", description="the refresh token was used before")
         return self._give(grant)
 
     def _give(self, grant: _Grant, *, renewable: bool = True) -> Response:
@@ -295,8 +295,8 @@ class Protected:
             return None
         scope = self.scope_for.get(_tool_in(await request.body()), "")
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        granted = (self.service.scope_of(token) or "").split()
-        if not scope or not granted or scope in granted:
+        scopes_granted = (self.service.scope_of(token) or "").split()
+        if not scope or not scopes_granted or scope in scopes_granted:
             return None
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         return PlainTextResponse("more", 403, {"www-authenticate": challenge})
@@ -356,7 +356,7 @@ def _tool_in(body: bytes) -> str:
     return message["params"]["name"] if is_call else ""
 
 
-def _refused(error: str, status: int = 400, description: str = "") -> Response:
+def _error_reply(error: str, status: int = 400, description: str = "") -> Response:
     more = {"error_description": description} if description else {}
     return JSONResponse({"error": error, **more}, status)
 
@@ -393,6 +393,6 @@ def bridge_to(
 
 def failure_of(bridge: Bridge) -> SourceFailed:
     """Why `it` cannot be used."""
-    with pytest.raises(SourceFailed) as raised:
+    with pytest.raises(SourceFailed) as failure:
         bridge.list_tools("it")
-    return raised.value
+    return failure.value

@@ -28,14 +28,14 @@ def meanings(texts: Sequence[str]) -> list[list[float]]:
 
 
 class EmbeddingsEndpoint:
-    """`asked` has the texts of each request. `answer`, if set, is the body of all answers.
+    """`requests` has the texts of each request. `answer`, if set, is the body of all answers.
 
     While `is_open` is not set, no request is answered.
     """
 
     def __init__(self, http: HttpService) -> None:
         self.base_url = f"{http.url}/v1"
-        self.asked: list[list[str]] = []
+        self.requests: list[list[str]] = []
         self.status = 200
         self.answer: Any = None
         self.is_open = threading.Event()
@@ -46,7 +46,7 @@ class EmbeddingsEndpoint:
     @property
     def texts(self) -> list[str]:
         """All texts that were asked for."""
-        return [x for texts in self.asked for x in texts]
+        return [x for texts in self.requests for x in texts]
 
     @property
     def connections(self) -> int:
@@ -56,7 +56,7 @@ class EmbeddingsEndpoint:
     def _reply(self, got: Received) -> Reply:
         """In another order than asked, as services may."""
         texts = json.loads(got.body)["input"]
-        self.asked.append(texts)
+        self.requests.append(texts)
         self.is_open.wait()
         data = [
             {"object": "embedding", "index": n, "embedding": x}

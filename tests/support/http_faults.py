@@ -34,11 +34,11 @@ def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str
 
 def first(times: int, fault: Fault) -> Fault:
     """Each server goes wrong so many times, and answers as a healthy one does from then on."""
-    seen: Counter[FaultHttp] = Counter()
+    counts: Counter[FaultHttp] = Counter()
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
-        seen[handler.owner] += 1
-        (fault if seen[handler.owner] <= times else _healthy)(handler, message)
+        counts[handler.owner] += 1
+        (fault if counts[handler.owner] <= times else _healthy)(handler, message)
 
     return answer
 
@@ -80,7 +80,7 @@ class Hang:
 
     def __call__(self, handler: Any, _message: dict[str, Any]) -> None:
         self.was_called.set()
-        _is_gone(handler, FOR_EVER_SECONDS)
+        _client_left(handler, FOR_EVER_SECONDS)
         handler.close_connection = True
 
 
@@ -102,7 +102,7 @@ def call(bridge: Bridge, text: str = "fine", **more: Any) -> str:
     return bridge.call_tool("it", "echo", {"text": text}, **more).text
 
 
-def answered(peer: FaultHttp, message: dict[str, Any]) -> bytes:
+def right_answer(peer: FaultHttp, message: dict[str, Any]) -> bytes:
     """The right answer, as JSON."""
     (answer,) = peer.peer.handle(message)
     return json.dumps(answer).encode()
@@ -122,7 +122,7 @@ def begin(handler: Any, kind: str, **headers: str) -> None:
     handler.close_connection = True
 
 
-def poured(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind: str) -> Fault:
+def pieces_fault(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind: str) -> Fault:
     """Answer with these pieces, until they end or the client has gone."""
 
     def pour(handler: Any, message: dict[str, Any]) -> None:
@@ -138,13 +138,13 @@ def dripping(seconds: float) -> Fault:
     """The right answer, a byte at a time."""
 
     def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
-        data = answered(handler.owner, message)
+        data = right_answer(handler.owner, message)
         for byte in data:
-            if _is_gone(handler, seconds):
+            if _client_left(handler, seconds):
                 return
             yield bytes([byte])
 
-    return poured(pieces, _JSON)
+    return pieces_fault(pieces, _JSON)
 
 
 def chattering(seconds: float = 0.01) -> Fault:
@@ -152,11 +152,11 @@ def chattering(seconds: float = 0.01) -> Fault:
 
     def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
         for _ in range(int(FOR_EVER_SECONDS / seconds)):
-            if _is_gone(handler, seconds):
+            if _client_left(handler, seconds):
                 return
             yield b": still here\n\n"
 
-    return poured(pieces, _STREAM)
+    return pieces_fault(pieces, _STREAM)
 
 
 def raw(data: bytes) -> Fault:
@@ -186,22 +186,22 @@ def questions(method: str, times: int) -> Fault:
 
     def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
         for number in range(times):
-            asked = {"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": {}}
-            yield event(json.dumps(asked).encode())
-        _is_gone(handler, FOR_EVER_SECONDS)
+            request = {"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": {}}
+            yield event(json.dumps(request).encode())
+        _client_left(handler, FOR_EVER_SECONDS)
 
-    return poured(pieces, _STREAM)
+    return pieces_fault(pieces, _STREAM)
 
 
 def on_a_stream(answer: Fault) -> Fault:
     """The JSON that this would answer with, as an event of a stream."""
 
     def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
-        said: list[bytes] = []
-        answer(_Listener(handler, said), message)
-        yield event(said[0])
+        answers: list[bytes] = []
+        answer(_Listener(handler, answers), message)
+        yield event(answers[0])
 
-    return poured(pieces, _STREAM)
+    return pieces_fault(pieces, _STREAM)
 
 
 def endpoint_elsewhere(handler: Any, _message: Any) -> None:
@@ -212,18 +212,18 @@ def endpoint_elsewhere(handler: Any, _message: Any) -> None:
 class _Listener:
     """Takes down what a fault answers."""
 
-    def __init__(self, handler: Any, said: list[bytes]) -> None:
+    def __init__(self, handler: Any, answers: list[bytes]) -> None:
         self.owner = handler.owner
-        self._said = said
+        self._answers = answers
 
     def answer(self, _status: int, body: bytes, *_: str, **__: str) -> None:
         """In place of the handler's."""
-        self._said.append(body)
+        self._answers.append(body)
 
 
 def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:
     """The right answer, in chunks of one byte and with a header in two parts."""
-    data = answered(handler.owner, message)
+    data = right_answer(handler.owner, message)
     handler.send_response(200)
     handler.send_header("content-type", _JSON)
     handler.send_header("transfer-encoding", "chunked")
@@ -237,7 +237,7 @@ def with_length(more: int) -> Fault:
     """The right answer, with a `Content-Length` that is wrong by so much."""
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
-        data = answered(handler.owner, message)
+        data = right_answer(handler.owner, message)
         handler.send_response(200)
         handler.send_header("content-type", _JSON)
         handler.send_header("content-length", str(len(data) + more))
@@ -259,18 +259,18 @@ def large_event(mib: int) -> Fault:
             yield block
         yield b'"}]}}\n\n'
 
-    return poured(pieces, _STREAM)
+    return pieces_fault(pieces, _STREAM)
 
 
-def packed(mib: int, encoding: str = "gzip") -> Fault:
+def gzip_bomb(mib: int, encoding: str = "gzip") -> Fault:
     """Zeros that unpack to so many MiB."""
     return lambda handler, _: handler.answer(
-        200, _packed(mib, encoding), _JSON, content_encoding=encoding
+        200, _zeros(mib, encoding), _JSON, content_encoding=encoding
     )
 
 
 @cache
-def _packed(mib: int, encoding: str) -> bytes:
+def _zeros(mib: int, encoding: str) -> bytes:
     # Piece by piece: others in this process are measured meanwhile.
     packer = zlib.compressobj(1, wbits=31 if encoding == "gzip" else 15)
     block = b"0" * _MIB
@@ -280,19 +280,19 @@ def _packed(mib: int, encoding: str) -> bytes:
 class Resumable:
     """Breaks a stream off `breaks` times; a GET that names the last event goes on after it.
 
-    `resumed` are the `Last-Event-ID`s that came.
+    `resumed` are the headers `Last-Event-ID` of these requests.
     """
 
     def __init__(self, peer: FaultHttp, breaks: int = 1, retry_ms: int = 20) -> None:
         self.resumed: list[str] = []
-        self._left = breaks
+        self._remaining_breaks = breaks
         self._retry = b"retry: %d" % retry_ms
         self._answer = b""
         peer.faults["tools/call"] = self._first
         peer.faults["GET"] = self._next
 
     def _first(self, handler: Any, message: dict[str, Any]) -> None:
-        self._answer = answered(handler.owner, message)
+        self._answer = right_answer(handler.owner, message)
         self._go_on(handler)
 
     def _next(self, handler: Any, _message: dict[str, Any]) -> None:
@@ -306,10 +306,10 @@ class Resumable:
     def _go_on(self, handler: Any) -> None:
         begin(handler, _STREAM)
         name = b"id: %d" % len(self.resumed)
-        if self._left <= 0:
+        if self._remaining_breaks <= 0:
             handler.wfile.write(event(self._answer, name))
             return
-        self._left -= 1
+        self._remaining_breaks -= 1
         handler.wfile.write(event(b"", name, self._retry))
 
 
@@ -317,20 +317,20 @@ class ClosesIdle:
     """Answers well, and closes each connection with the next request on it, before reading it."""
 
     def __init__(self) -> None:
-        self._used: set[Any] = set()  # themselves: the number of one that is gone may come again
+        self._connections: set[Any] = set()  # the objects, because a number may be used again
         self._lock = threading.Lock()
 
     def __call__(self, handler: Any, message: dict[str, Any]) -> None:
         with self._lock:
-            is_used = handler in self._used
-            self._used.add(handler)
-        if is_used:
+            is_second = handler in self._connections
+            self._connections.add(handler)
+        if is_second:
             drop(handler, message)
         else:
             handler.answer_well(message)
 
 
-def _is_gone(handler: Any, seconds: float) -> bool:
+def _client_left(handler: Any, seconds: float) -> bool:
     """Wait so long, or until the client closes the connection."""
     handler.connection.settimeout(seconds)
     try:

@@ -46,7 +46,7 @@ USAGE = {
 
 
 @dataclass(frozen=True)
-class ModelAsked:
+class ReceivedRequest:
     """One request as it arrived. Header names are in lower case."""
 
     headers: dict[str, str]
@@ -116,12 +116,15 @@ def html(status: int = 200) -> Step:
 
 
 def raw_chunks(
-    chunks: Sequence[Mapping[str, Any] | str], *, done: bool = True, media_type: str | None = None
+    chunks: Sequence[Mapping[str, Any] | str],
+    *,
+    end_event: bool = True,
+    media_type: str | None = None,
 ) -> Step:
     """Streams these as they are: a dict is one event's JSON, a text is one event's data."""
     data = [x if isinstance(x, str) else json.dumps(x) for x in chunks]
     headers = {"content-type": media_type} if media_type else {}
-    return Step("events", events=[*data, *(["[DONE]"] if done else [])], headers=headers)
+    return Step("events", events=[*data, *(["[DONE]"] if end_event else [])], headers=headers)
 
 
 def delta(value: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
@@ -155,11 +158,11 @@ def drips(text: str, pause_seconds: float) -> Step:
 
 
 class ModelEndpoint:
-    """The running endpoint. `requests` are those so far; the event `asked` follows the first."""
+    """The running endpoint. `requests` are those so far; `first_request` is set after the first."""
 
     def __init__(self, script: Script) -> None:
-        self.requests: list[ModelAsked] = []
-        self.asked = threading.Event()
+        self.requests: list[ReceivedRequest] = []
+        self.first_request = threading.Event()
         self.base_url = ""
         self._next = script if callable(script) else _in_order(script)
         self._closing = asyncio.Event()
@@ -174,8 +177,8 @@ class ModelEndpoint:
 
     async def answer(self, request: Request) -> Response:
         body = json.loads(await request.body())
-        self.requests.append(ModelAsked(dict(request.headers), body))
-        self.asked.set()
+        self.requests.append(ReceivedRequest(dict(request.headers), body))
+        self.first_request.set()
         is_responses = request.url.path.endswith("/responses")
         problem = responses_service.complaint(body) if is_responses else ""
         step = fails(400, {"message": problem}) if problem else self._next(body)
@@ -194,8 +197,8 @@ class ModelEndpoint:
         options: dict[str, Any] = body.get("stream_options") or {}
         wants_usage = bool(options.get("include_usage"))
         events = [_event(json.dumps(x)) for x in _chunks(step, wants_usage)]
-        done = [_event("[DONE]")] if step.kind == "reply" else []
-        return _stream([*events, *done], step, self._closing)
+        end_event = [_event("[DONE]")] if step.kind == "reply" else []
+        return _stream([*events, *end_event], step, self._closing)
 
     def _answer_responses(self, step: Step, body: Mapping[str, Any]) -> Response:
         whole = responses_service.whole(step.message, step.finish, body.get("model"))
@@ -203,8 +206,8 @@ class ModelEndpoint:
             return JSONResponse(whole)
         events = responses_service.events(whole, _pieces, ends=step.kind == "reply")
         numbered = [{**x, "sequence_number": n} for n, x in enumerate(events)]
-        shown = [f"event: {x['type']}\n{_event(json.dumps(x))}" for x in numbered]
-        return _stream(shown, step, self._closing)
+        texts = [f"event: {x['type']}\n{_event(json.dumps(x))}" for x in numbered]
+        return _stream(texts, step, self._closing)
 
     def close(self) -> None:
         """Release the hanging requests; called on the endpoint's own loop."""
@@ -224,9 +227,9 @@ def model_endpoint(script: Script) -> Generator[ModelEndpoint]:
 
 
 def _in_order(steps: Sequence[Step]) -> Callable[[dict[str, Any]], Step]:
-    left = iter(steps)
+    remaining = iter(steps)
     over = fails(400, {"message": f"The script is over: it had {len(steps)} steps."})
-    return lambda _: next(left, over)
+    return lambda _: next(remaining, over)
 
 
 def _whole(step: Step, model: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class OddAgent:
             "name": "Odd", "supportedInterfaces": [face],
             "skills": [{"id": "do", "description": "Does."}], **card,
         }  # fmt: skip
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.reply: Callable[[dict[str, Any]], Answer] = lambda _: (500, {}, b"")
         self._http = http
         http.replies["*"] = self._respond
@@ -43,25 +43,25 @@ class OddAgent:
 
     def answers(self, **result: Any) -> None:
         """Answer every request with this result."""
-        self.reply = lambda asked: ok(asked, result)
+        self.reply = lambda request: ok(request, result)
 
     def _respond(self, got: Received) -> Reply:
         if got.method == "GET":
             return as_json(self.card)
-        self.asked.append(json.loads(got.body))
-        status, headers, body = self.reply(self.asked[-1])
+        self.requests.append(json.loads(got.body))
+        status, headers, body = self.reply(self.requests[-1])
         if isinstance(body, bytes):
             return Reply(status, body, headers)
         return Reply(status, headers=headers, pieces=body)
 
 
-def ok(asked: dict[str, Any], result: Any) -> Answer:
-    body = {"jsonrpc": "2.0", "id": asked.get("id"), "result": result}
+def ok(request: dict[str, Any], result: Any) -> Answer:
+    body = {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
     return 200, JSON, json.dumps(body).encode()
 
 
-def event(asked: dict[str, Any], **result: Any) -> bytes:
-    body = {"jsonrpc": "2.0", "id": asked.get("id"), "result": result}
+def event(request: dict[str, Any], **result: Any) -> bytes:
+    body = {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
     return f"data: {json.dumps(body)}\n\n".encode()
 
 

@@ -64,7 +64,7 @@ class RegistryService:
         """Its base URL."""
         return self.http.url
 
-    def asked(self, path: str = _API) -> list[dict[str, str]]:
+    def queries(self, path: str = _API) -> list[dict[str, str]]:
         """The queries so far at a path."""
         return [
             {key: x[0] for key, x in parse_qs(got.query).items()}

@@ -24,7 +24,7 @@ class NativeService:
 
     def __init__(self, script: Script | Sequence[Any]) -> None:
         self.requests: list[tuple[list[Any], Any]] = []
-        self.asked = threading.Event()
+        self.first_request = threading.Event()
         self._next: Callable[[Any], Any] = script if callable(script) else iter(script).__next__
         self._takes_body = callable(script)
 
@@ -33,7 +33,7 @@ class NativeService:
         from pydantic_ai import exceptions
 
         self.requests.append((messages, info))
-        self.asked.set()
+        self.first_request.set()
         step = self._next(None) if self._takes_body else self._next()  # pyright: ignore[reportCallIssue]
         if isinstance(step, Step) and step.kind == "hangs":
             await anyio.sleep_forever()

@@ -201,10 +201,10 @@ async def test_a_service_that_does_not_stream_is_understood():
 
 
 WHOLE_ENDS: dict[str, Any] = {
-    "finished, no [DONE]": raw_chunks([delta({"content": "A"}, finish="stop")], done=False),
+    "finished, no [DONE]": raw_chunks([delta({"content": "A"}, finish="stop")], end_event=False),
     "no reason, but [DONE]": raw_chunks([delta({"content": "A"})]),
     "finished, then dropped": replace(
-        raw_chunks([delta({"content": "A"}, finish="stop")], done=False), kind="drops events"
+        raw_chunks([delta({"content": "A"}, finish="stop")], end_event=False), kind="drops events"
     ),
 }
 

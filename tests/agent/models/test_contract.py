@@ -301,7 +301,7 @@ async def test_a_run_can_be_cancelled_while_the_model_thinks(any_wire: Any):
     async with any_wire.model_of([hangs(), says("ok")]) as (subject, endpoint):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, subject)
-            assert await anyio.to_thread.run_sync(endpoint.asked.wait, 20)
+            assert await anyio.to_thread.run_sync(endpoint.first_request.wait, 20)
             tasks.cancel_scope.cancel()
         assert (await ask(subject)).text == "ok"
 

@@ -179,14 +179,17 @@ ODD_STREAMS: dict[str, tuple[list[Any], str, list[str]]] = {
 @pytest.mark.parametrize("case", ODD_STREAMS)
 async def test_a_stream_with_gaps_is_read(case: str):
     events, text, arguments = ODD_STREAMS[case]
-    async with RESPONSES.model_of([raw_chunks([*events, ended()], done=False)]) as (subject, _):
+    async with RESPONSES.model_of([raw_chunks([*events, ended()], end_event=False)]) as (
+        subject,
+        _,
+    ):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK, (ADD,)))
     assert (reply.text, "".join(pieces)) == (text, text)
     assert [x.arguments for x in reply.calls] == arguments
 
 
 async def test_the_last_event_ends_a_stream_whose_connection_stays_open():
-    step = replace(raw_chunks([ended(speech("Done."))], done=False), kind="stalls events")
+    step = replace(raw_chunks([ended(speech("Done."))], end_event=False), kind="stalls events")
     async with RESPONSES.model_of([step]) as (subject, _):
         assert (await ask(subject)).text == "Done."
 
@@ -197,7 +200,7 @@ async def test_an_incomplete_answer_says_why():
     ):  # fmt: skip
         details = {"reason": reason}
         last = ended(speech("half a"), status="incomplete", incomplete_details=details)
-        async with RESPONSES.model_of([raw_chunks([last], done=False)]) as (subject, _):
+        async with RESPONSES.model_of([raw_chunks([last], end_event=False)]) as (subject, _):
             reply = await ask(subject)
         assert (reply.text, reply.finish) == ("half a", finish)
 
@@ -210,6 +213,6 @@ async def test_a_failed_answer_is_an_error():
         (None, ModelError, "It does not say why"),
     ):
         last = event("failed", None, response={"status": "failed", "error": failure})
-        error = await RESPONSES.error_of([raw_chunks([last], done=False)])
+        error = await RESPONSES.error_of([raw_chunks([last], end_event=False)])
         assert type(error) is kind
         assert words in str(error)

@@ -73,7 +73,7 @@ def test_an_agent_in_trouble_is_left_alone_for_a_while():
             assert (caught.value.status, caught.value.code) == (status, 0)
         with pytest.raises(CircuitOpen, match="HTTP 503"):
             do(bridge)
-        assert len(agent.asked) == 6
+        assert len(agent.requests) == 6
 
 
 def test_unknown_parts_of_a_task_are_ignored():
@@ -121,7 +121,7 @@ def test_a_task_in_a_state_of_a_later_version_is_asked_for_again():
 
         agent.reply = reply
         assert do(bridge).text == "done"
-        assert [x["method"] for x in agent.asked] == ["SendMessage", "GetTask", "GetTask"]
+        assert [x["method"] for x in agent.requests] == ["SendMessage", "GetTask", "GetTask"]
 
 
 def test_a_task_id_that_leads_elsewhere_is_refused():
@@ -147,7 +147,7 @@ def test_a_broken_stream_is_continued_by_polling_the_task():
 
         agent.reply = reply
         assert do(bridge).text == "done"
-        assert agent.asked[-1]["method"] == "GetTask"
+        assert agent.requests[-1]["method"] == "GetTask"
 
 
 def test_a_stream_that_stays_open_after_the_last_update_is_closed():
@@ -251,7 +251,7 @@ def test_an_interface_on_another_host_is_not_used_if_there_is_another():
     with odd_agent(supportedInterfaces=faces) as (agent, bridge):
         agent.answers(task=DONE)
         assert do(bridge).text == "done"
-        assert agent.asked[0]["method"] == "SendMessage"  # the newest protocol
+        assert agent.requests[0]["method"] == "SendMessage"  # the newest protocol
         assert "is on another host" in status_of(bridge, "it").notes[0]
 
 

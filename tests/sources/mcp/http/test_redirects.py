@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import fault_http
-from tests.support.http_faults import answered, call, refuse
+from tests.support.http_faults import call, refuse, right_answer
 from xai_mcp_agent import Bridge, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
@@ -91,7 +91,7 @@ def test_a_cookie_is_sent_only_to_the_server_that_set_it(era: str):
     """A load balancer may need it to find the same server again."""
 
     def with_cookie(handler: Any, message: dict[str, Any]) -> None:
-        data = answered(handler.owner, message)
+        data = right_answer(handler.owner, message)
         handler.answer(200, data, "application/json", set_cookie="node=7; Path=/")
 
     with fault_http(era=era) as one, fault_http(era=era) as two:
