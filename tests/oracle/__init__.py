@@ -1,5 +1,5 @@
-"""Tables of what the public faces answer, recorded once and compared with every later answer.
+"""Tables of the answers of the public interfaces, to compare later answers with.
 
-`python -m tests.oracle` records all tables anew, `--only NAME` one of them. A difference is either
-a mistake, or a change that is meant: then the new table belongs into the same commit.
+`python -m tests.oracle` records all tables again, `--only NAME` one of them. A difference is either
+a mistake or intended; then the new table belongs in the same commit.
 """

@@ -1,4 +1,4 @@
-"""Records the tables anew: `python -m tests.oracle [--only NAME]`."""
+"""Records the tables again: `python -m tests.oracle [--only NAME]`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import os
 from tests.support.warm_python import kept_warm
 
 from . import tables
-from .recorders import RECORDERS, recorded_now
+from .recorders import RECORDERS, current_rows
 
 
 def main() -> None:
-    """Record and say which rows are different."""
+    """Record the tables, and print the differences."""
     parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
-    parser.add_argument("--only", choices=sorted(RECORDERS), help="record this table alone")
+    parser.add_argument("--only", choices=sorted(RECORDERS), help="record only this table")
     parser.add_argument("--check", action="store_true", help="write nothing, show differences")
     options = parser.parse_args()
     os.environ["XAI_MCP_TRUST"] = "1"
     with kept_warm():
         for name in [options.only] if options.only else RECORDERS:
-            rows = recorded_now(name)
+            rows = current_rows(name)
             print(tables.differences(tables.read(name), rows) or f"{name}: the same")
             if not options.check:
                 tables.write(name, rows)

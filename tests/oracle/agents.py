@@ -1,8 +1,8 @@
-"""What an agent makes of every kind of answer that a model's service gives, through `Agent`.
+"""Runs of `Agent` with every kind of answer that a model's service gives.
 
-Each row is a run with a scripted service: its events, its result or error, and what the service was
-asked. The same scripts are played by function calling and by the text protocol of Chat Completions,
-and by function calling of Responses.
+Each row is a run with a scripted service: its events, its result or error, and the requests. The
+same scripts are played by function calling and by the text protocol of Chat Completions, and by
+function calling of Responses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LIMIT_SECONDS = 240.0
 _SOON = {"retry-after-ms": "1"}
 _BUSY = {"message": "busy"}
 _FORM = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-_PIECES = ("TextArrived", "ToolReturned")  # how many there are, and where, is of no interest
+_PIECES = ("TextArrived", "ToolReturned")  # their number and place do not matter
 _ID = re.compile(r"\b(?:call_\d+_scripted|(?:fc|msg|rs|call)_[\w-]+)\b")
 _HOW = {
     "chat": ("openai", "native"),
@@ -69,7 +69,7 @@ def stumble(step: int) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """What a service answers, by which ways of asking, and what else the agent is made with."""
+    """Answers of a service, the protocols that play them, and options of the agent."""
 
     steps: Callable[[], Sequence[Step]]
     how: tuple[str, ...] = tuple(_HOW)
@@ -175,11 +175,11 @@ _SCRIPTS: dict[str, Script] = {
 
 def record(_: Path) -> Rows:
     """Play all scripts, several at the same time."""
-    played = [(f"{how}: {name}", x, how) for name, x in _SCRIPTS.items() for how in x.how]
+    plays = [(f"{how}: {name}", x, how) for name, x in _SCRIPTS.items() for how in x.how]
     pauses = mock.patch.object(retries, "_FIRST_PAUSE_SECONDS", _FIRST_PAUSE_SECONDS)
     with pauses, Bridge({}) as bridge, ThreadPoolExecutor(_AT_ONCE) as threads:
         rows = {
-            name: threads.submit(_play, bridge, script, how) for name, script, how in played
+            name: threads.submit(_play, bridge, script, how) for name, script, how in plays
         }  # fmt: skip
         rows["chat: nobody there"] = threads.submit(_ask_nobody, bridge)
         return {name: x.result(_LIMIT_SECONDS) for name, x in rows.items()}
@@ -195,7 +195,7 @@ def _play(bridge: Bridge, script: Script, how: str) -> Any:
             bridge, [add, shout, stumble], model=model, tool_protocol=script.protocol or protocol,
             **script.options,
         )  # fmt: skip
-        row = {**_run(agent), "asked": _asked(endpoint)}
+        row = {**_run(agent), "asked": _request_facts(endpoint)}
         if protocol == "text" and script is _SCRIPTS["text"]:
             row["prompt"] = endpoint.requests[0].body["messages"][0]["content"].splitlines()
     return json.loads(_ID.sub("ID", json.dumps(stable(row))))
@@ -203,7 +203,7 @@ def _play(bridge: Bridge, script: Script, how: str) -> Any:
 
 def _ask_nobody(bridge: Bridge) -> Any:
     with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))  # and nobody listens
+        place.bind(("127.0.0.1", 0))  # bound, but nothing listens
         url = f"http://127.0.0.1:{place.getsockname()[1]}/v1"
         model = AgentModel(provider="openai", name="m", base_url=url)
         return stable(_run(Agent(bridge, [add], model=model)))
@@ -216,12 +216,12 @@ def _run(agent: Agent) -> dict[str, Any]:
             for event in stream:
                 name = type(event).__name__
                 if name not in _PIECES:
-                    events.append(_told(event))
+                    events.append(_describe_event(event))
             result = stream.result
     except XaiMcpError as error:
-        return {"events": _counted(events), **error_facts(error)}
+        return {"events": _group_equal(events), **error_facts(error)}
     return {
-        "events": _counted(events),
+        "events": _group_equal(events),
         "answer": result.answer,
         "stopped": result.stopped,
         **({"structured": result.structured} if result.structured is not None else {}),
@@ -232,22 +232,22 @@ def _run(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _told(event: Any) -> str:
-    """The name of an event, and what of it says how the run goes."""
+def _describe_event(event: Any) -> str:
+    """Return the name of an event, and those of its fields that show the course of the run."""
     fields = ("protocol", "reason", "tool", "text", "stopped")
-    told = [str(getattr(event, x, "") or "") for x in fields]
-    return " ".join([type(event).__name__, *filter(None, told)])
+    facts = [str(getattr(event, x, "") or "") for x in fields]
+    return " ".join([type(event).__name__, *filter(None, facts)])
 
 
-def _counted(events: Sequence[str]) -> list[str]:
-    """Events that are alike and follow each other as one, with their number."""
+def _group_equal(events: Sequence[str]) -> list[str]:
+    """Return the events, equal ones in a row as one with their number."""
     groups = [(event, len(list(same))) for event, same in groupby(events)]
     return [f"{number} x {event}" if number > 1 else event for event, number in groups]
 
 
-def _asked(endpoint: ModelEndpoint) -> list[Any]:
-    """What the first request has beside the question, and what each other one adds to it."""
-    asked: list[Any] = []
+def _request_facts(endpoint: ModelEndpoint) -> list[Any]:
+    """Return the fields and tools of the first request, and the new messages of each later one."""
+    facts: list[Any] = []
     before: list[Any] = []
     for number, request in enumerate(endpoint.requests):
         body = dict(request.body)
@@ -257,10 +257,10 @@ def _asked(endpoint: ModelEndpoint) -> list[Any]:
         tools = " ".join(x.get("function", x)["name"] for x in body.pop("tools", []))
         if number == 0:
             names = sorted(body.keys() - {"model", "stream", "stream_options"})
-            asked.append(" ".join([tools or "no tools", *names]))
+            facts.append(" ".join([tools or "no tools", *names]))
         else:
-            asked.append([_message(x) for x in new])
-    return asked
+            facts.append([_message(x) for x in new])
+    return facts
 
 
 def _message(message: Mapping[str, Any]) -> Any:

@@ -1,7 +1,7 @@
-"""What was attacked and held: which test shows it, and rows for what no test shows.
+"""Attacks that failed: the test of each, and rows for those without a test.
 
-`tables/held.json` names the tests of each attack. Recorded here are what the trust question shows
-of commands that hide behind secrets, and what becomes of calls that a model makes by other names.
+`tables/defences.json` names the tests of each attack. The rows have the text of the trust question
+for commands that hide behind secrets, and the results of calls that a model makes by other names.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls, model_endpoint, says
 from xai_mcp_agent import Agent, AgentModel, Bridge
 
-from .commands import typed
+from .commands import run_commands
 from .tables import Rows, stable
 
-HELD = "held"
 _ROOT = Path(__file__).parents[2]
 _DELETE = {
     "name": "del", "description": "Delete.", "inputSchema": {"type": "object"},
@@ -46,37 +45,37 @@ _SECRETIVE = {
 def record(folder: Path) -> Rows:
     """Ask about each command, and call each name once."""
     files = {"mcp_settings.json": {"mcpServers": _SECRETIVE}}
-    (shown,) = typed(folder / "secretive", files, (("trust", "trust"),), {}).values()
-    waiting = {str(x["key_path"]): x["facts"] for x in shown["out"]["waiting"]}
+    (row,) = run_commands(folder / "secretive", files, (("trust", "trust"),), {}).values()
+    waiting = {str(x["key_path"]): x["facts"] for x in row["out"]["waiting"]}
     with Bridge({"mcpServers": {"fs": entry(tools=[_DELETE])}}) as bridge:
         bridge.list_tools("fs")
-        names = {f"a call of {name!r}": _called(bridge, name) for name in _NAMES}
+        names = {f"a call of {name!r}": _call_by_name(bridge, name) for name in _NAMES}
     return {**{f"trust: {name}": x for name, x in waiting.items()}, **names}
 
 
-def tests_that_hold() -> Mapping[str, list[str]]:
-    """The tests that show that an attack is held, by the attack."""
-    file = Path(__file__).parent / "tables" / f"{HELD}.json"
+def tests_of_attacks() -> Mapping[str, list[str]]:
+    """Return the tests that show that an attack fails, by the attack."""
+    file = Path(__file__).parent / "tables" / "defences.json"
     return json.loads(file.read_text(encoding="utf-8"))
 
 
 def is_there(test: str) -> bool:
-    """Whether there is a test of this id."""
+    """Return whether there is a test with this id."""
     file, _, name = test.partition("::")
     path = _ROOT / file
     return path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
-def _called(bridge: Bridge, name: str) -> Any:
-    """What becomes of a destructive call by this name where nobody can be asked."""
-    before = _sent(bridge)
+def _call_by_name(bridge: Bridge, name: str) -> Any:
+    """Return the result of a destructive call by this name, with nobody to approve it."""
+    before = _count_calls(bridge)
     with model_endpoint([calls((name, {})), says("done")]) as endpoint:
         model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url)
         result = Agent(bridge, ["fs"], model=model, tool_protocol="native").run("Go on.")
     (call,) = result.calls
-    sent = _sent(bridge) - before
-    return stable({"is_error": call.result.is_error, "text": call.result.text, "sent": sent})
+    call_count = _count_calls(bridge) - before
+    return stable({"is_error": call.result.is_error, "text": call.result.text, "sent": call_count})
 
 
-def _sent(bridge: Bridge) -> int:
+def _count_calls(bridge: Bridge) -> int:
     return sum(x.change in ("called", "begun") for x in bridge.history("fs"))

@@ -1,7 +1,7 @@
-"""What each command prints with `--json`: its shape, its exit status, and what stands on stderr.
+"""The output of each command with `--json`: its shape, its exit status, and stderr.
 
-The commands are typed in the order in which somebody might type them; later ones see what earlier
-ones left. Mistakes, options and texts for people have tests of their own in `tests/cli`.
+The commands run in an order in which a person might type them, and later ones see the effects of
+earlier ones. Mistakes, options and texts for people have tests of their own in `tests/cli`.
 
 Left out: `login` and `logout` (no JSON), `approve` of a waiting run (only the canvas makes one),
 and the lessons' workflows (seconds each).
@@ -30,7 +30,7 @@ from .tables import Rows, stable, stable_text
 Step: TypeAlias = tuple[str, str]
 """A name and the words of the command, as a shell reads them, without spaces in a word."""
 
-_MAX_LIST_CHARS, _MIN_ITEMS = 1500, 2  # of a list; the others look alike
+_MAX_LIST_CHARS, _MIN_ITEMS = 1500, 2  # of a list; further items are alike
 _MAX_CHARS = 400  # of a text that is printed
 _MAX_LINES = 12  # on stderr
 _SPACE = "_"
@@ -82,7 +82,7 @@ _WORKSPACE: tuple[Step, ...] = (
     ("no such command", "tool"),
 )
 
-# Servers that destroy, are locked, crash, or stand wrong in the settings.
+# Servers that destroy, are locked, crash, or have mistakes in the settings.
 _ODD: tuple[Step, ...] = (
     ("servers", "servers check"),
     ("refresh", "tools refresh"),
@@ -143,15 +143,15 @@ _FILES = {"plan.json": _PLAN, "rules.json": _RULES, "service.json": _SERVICE}
 
 
 def record(folder: Path) -> Rows:
-    """Type all commands; the folders are independent of each other."""
+    """Run all commands; the folders are independent of each other."""
     with registry_service() as registry:
         odd = {"mcp_settings.json": _odd_settings(registry.url)}
         strange = {"mcpServers": {"it": entry(), "far": {"url": "http://127.0.0.1:9/mcp"}}}
-        trusted = {"XAI_MCP_TRUST": "1", "npm_config_registry": registry.url}
+        variables = {"XAI_MCP_TRUST": "1", "npm_config_registry": registry.url}
         return {
-            **typed(folder / "workspace", _FILES, _WORKSPACE, trusted),
-            **typed(folder / "odd servers", odd, _ODD, trusted),
-            **typed(folder / "not trusted", {"mcp_settings.json": strange}, _STRANGE, {}),
+            **run_commands(folder / "workspace", _FILES, _WORKSPACE, variables),
+            **run_commands(folder / "odd servers", odd, _ODD, variables),
+            **run_commands(folder / "not trusted", {"mcp_settings.json": strange}, _STRANGE, {}),
         }
 
 
@@ -171,10 +171,10 @@ def _odd_settings(registry: str) -> Mapping[str, Any]:
     }
 
 
-def typed(
+def run_commands(
     folder: Path, files: Mapping[str, Any], steps: Sequence[Step], variables: Mapping[str, str]
 ) -> Rows:
-    """The rows of these commands, typed one after the other in a folder with these files."""
+    """Run commands one after the other in a folder with these files; return their rows."""
     project, home = folder / "project", folder / "home"
     for name, value in {**_AT_HOME, **{f"project/{x}": y for x, y in files.items()}}.items():
         file = folder / name
@@ -200,8 +200,8 @@ def _row(folder: Path, line: str) -> Any:
     with patch.object(sys, "stdin", io.StringIO()), redirect_stdout(out), redirect_stderr(err):
         try:
             run(words)
-        except SystemExit as ended:
-            status = ended.code
+        except SystemExit as exit_:
+            status = exit_.code
     errors = _lines(err.getvalue(), folder)
     row = {"words": line, "status": status, "out": _out(out.getvalue(), folder)}
     return {**row, "err": errors} if errors else row
@@ -212,7 +212,7 @@ def _out(text: str, folder: Path) -> Any:
         value = json.loads(text)
     except ValueError:
         return _lines(text, folder)
-    return _shortened(stable(value, folder))
+    return _shorten(stable(value, folder))
 
 
 def _lines(text: str, folder: Path) -> list[str]:
@@ -220,15 +220,15 @@ def _lines(text: str, folder: Path) -> list[str]:
     return [*lines[:_MAX_LINES], f"{len(lines)} in all"] if len(lines) > _MAX_LINES else lines
 
 
-def _shortened(value: Any) -> Any:
-    """With long lists and texts cut, and said how long they were."""
+def _shorten(value: Any) -> Any:
+    """Return the value with long lists and texts cut, and their length in place of the rest."""
     if isinstance(value, dict):
-        return {name: _shortened(x) for name, x in value.items()}
+        return {name: _shorten(x) for name, x in value.items()}
     if isinstance(value, str) and len(value) > _MAX_CHARS:
         return f"{value[:_MAX_CHARS]}... ({len(value)} characters)"
     if not isinstance(value, list):
         return value
-    items = [_shortened(x) for x in value]
+    items = [_shorten(x) for x in value]
     while len(items) > _MIN_ITEMS and len(json.dumps(items)) > _MAX_LIST_CHARS:
         items.pop()
     return [*items, f"{len(value)} in all"] if len(value) > len(items) else items

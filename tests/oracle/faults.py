@@ -1,6 +1,6 @@
-"""What each fault of the suite comes to: the whole error, which the suite checks by a pattern.
+"""The whole error of each fault of the suite, which itself checks only a pattern.
 
-The suite runs all faults anyway, so it is `tests/faults/test_faults.py` that compares this table.
+Because the suite runs all faults anyway, `tests/faults/test_faults.py` compares this table.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def record(_: Path) -> Rows:
     """Run all groups of faults, one after the other."""
     rows: Rows = {}
     for faults in GROUPS.values():
-        with TemporaryDirectory() as own:  # as in the suite: it stands in some sentences
+        with TemporaryDirectory() as own:  # as in the suite: some messages have its path
             rows |= {x: row_of(y) for x, y in run_faults(faults, Path(own)).reports.items()}
     return rows
 
 
 def row_of(report: Report) -> dict[str, Any]:
-    """The steps of one fault, and what the status says of it in the end."""
+    """Return the steps of one fault, and the notes of the status at the end."""
     steps = {name: _facts(x) for name, x in report.steps.items() if name != "close"}
     notes = {"status_notes": stable(report.status_notes)} if report.status_notes else {}
     return {**steps, **notes}

@@ -1,7 +1,7 @@
-"""The life of a server as `Bridge` and its history tell it: every event, record and version.
+"""The life of a server as `Bridge` and its history show it: every event, record and version.
 
-The same life is played over stdio (2026-07-28) and over HTTP (2025-11-25). Calls are told apart
-from the life: a call and the listing that it causes are noted in either order.
+The same life is played over stdio (2026-07-28) and over HTTP (2025-11-25). Calls have rows of their
+own, because a call and the listing that it causes are recorded in either order.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ A2 = tool("a", description="better", inputSchema={
 
 
 class _Life:
-    """A bridge and what its history held so far."""
+    """A bridge, and the position up to which its history was read."""
 
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
-        self._seen = 0
+        self._position = 0
         self._definitions: dict[str, str] = {}
 
     def since(self, *ends: tuple[str, str]) -> list[JsonObject]:
-        """The new events, once each of these changes of a context id is among them."""
+        """Wait for these changes of context ids, and return all new events."""
 
         def are_there() -> bool:
-            new = {(x.change, x.context_id) for x in self.bridge.history()[self._seen :]}
+            new = {(x.change, x.context_id) for x in self.bridge.history()[self._position :]}
             return new.issuperset(ends)
 
         wait_until(are_there, f"{ends} in the history")
         events = self.bridge.history()
-        new, self._seen = events[self._seen :], len(events)
+        new, self._position = events[self._position :], len(events)
         return list(self._facts(x for x in new if x.change not in _CALLS))
 
     def calls(self) -> list[JsonObject]:
-        """All calls so far."""
+        """Return all calls so far."""
         return [self._event(x) for x in self.bridge.history() if x.change in _CALLS]
 
     def _facts(self, events: Iterator[Event]) -> Iterator[JsonObject]:
-        """As facts; a failure that was only repeated counts once."""
+        """Yield the facts of events; a repeated failure counts once."""
         last: JsonObject = {}
         for event in events:
             facts = self._event(event)
@@ -78,13 +78,13 @@ class _Life:
         })  # fmt: skip
 
     def definition(self, digest: str | None) -> str | None:
-        """A name for a digest: equal for equal definitions."""
+        """Return a name for a digest, the same for equal definitions."""
         if not digest:
             return digest
         return self._definitions.setdefault(digest, f"definition {len(self._definitions) + 1}")
 
     def records(self) -> JsonObject:
-        """What is known of every source and tool now."""
+        """Return the records of every source and tool."""
         records = self.bridge.records()
         sources = (
             "name", "title", "transport", "tool_count", "is_connected", "reason", "last_error",
@@ -113,8 +113,8 @@ def record(folder: Path) -> Rows:
         own = folder / transport
         own.mkdir()
         with living_server(transport, era, own) as peer:
-            rows |= _prefixed(transport, _life(peer))
-    rows |= _prefixed("decisions", _decisions(folder))
+            rows |= _with_prefix(transport, _life(peer))
+    rows |= _with_prefix("decisions", _decisions(folder))
     return rows
 
 
@@ -127,8 +127,8 @@ def _life(peer: OverStdio | OverHttp) -> Rows:
         life = _Life(bridge)
 
         def offer(*tools: JsonObject) -> None:
-            offered = [*tools, SET_TOOLS]
-            bridge.call_tool("it", "set_tools", {"tools": offered, "only": True})
+            tools_now = [*tools, SET_TOOLS]
+            bridge.call_tool("it", "set_tools", {"tools": tools_now, "only": True})
 
         bridge.list_tools("it")
         rows["01 connect"] = life.since(("discovered", last))
@@ -172,7 +172,7 @@ def _life(peer: OverStdio | OverHttp) -> Rows:
 
 
 def _decisions(folder: Path) -> Rows:
-    """What people decide, and what is refused because of it."""
+    """Play the decisions of a person, and calls that are refused because of them."""
     rows: Rows = {}
     echo = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     tools = [A, tool("echo", inputSchema=echo), tool("result")]
@@ -228,7 +228,7 @@ def _fields(value: object, names: tuple[str, ...]) -> JsonObject:
     return {name: getattr(value, name) for name in names}
 
 
-def _prefixed(prefix: str, rows: Rows) -> Rows:
+def _with_prefix(prefix: str, rows: Rows) -> Rows:
     return {f"{prefix}: {name}": x for name, x in rows.items()}
 
 

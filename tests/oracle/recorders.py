@@ -1,4 +1,4 @@
-"""The tables by name, and how each is recorded."""
+"""The tables by name, with the function that records each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECKED_BY_THE_FAULT_SUITE = "faults"
 
 
 @cache
-def recorded_now(name: str) -> Rows:
-    """The rows of this table as the package answers now; recorded once in a process."""
+def current_rows(name: str) -> Rows:
+    """Record the current rows of a table, once in a process."""
     with TemporaryDirectory(prefix="oracle-") as folder:
         return RECORDERS[name](Path(folder).resolve())

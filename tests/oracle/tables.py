@@ -1,4 +1,4 @@
-"""Reads, writes and compares tables; takes out of an answer what differs from run to run."""
+"""Reads, writes and compares tables; replaces values that differ from run to run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ERROR_FIELDS = (
 )  # fmt: skip
 _LINE_CHARS = 160
 
-# Numbers and times under these keys are different in every run.
+# Numbers and times under these keys differ in every run.
 _VARIABLE_KEYS = re.compile(
     r"(?:^|_)(?:seconds|ms|time|created|updated|last_seen|last_sync|synced_before|last_used"
     r"|last_executed|unavailable_since|disconnected_since|since|until|at|pid|position)$"
@@ -40,7 +40,7 @@ _IN_TEXT = (
     (re.compile(r"^[0-9a-f]{12}$"), "RUN"),
     (re.compile(r"\bpid \d+\b"), "pid NUMBER"),
     (re.compile(r"(\.py, line )\d+"), r"\1NUMBER"),
-    (re.compile(r"x{20,}"), "xxx..."),  # how many are shown depends on the path before them
+    (re.compile(r"x{20,}"), "xxx..."),  # their number depends on the path before them
     (re.compile(r"0x[0-9a-f]{6,}"), "ADDRESS"),
     (re.compile(r'("id": |answers request )\d+'), r"\1NUMBER"),
     (re.compile(re.escape(tempfile.gettempdir()) + r"/[\w.-]+"), "TEMPORARY"),
@@ -48,27 +48,27 @@ _IN_TEXT = (
 
 
 def read(name: str) -> Rows:
-    """The recorded rows of a table; none before it was recorded."""
+    """Return the recorded rows of a table; none if there is no table yet."""
     file = FOLDER / f"{name}.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def write(name: str, rows: Rows) -> None:
-    """Write a table, sorted; what fits on a line stands on one."""
-    (FOLDER / f"{name}.json").write_text(_shown(rows, "") + "\n", encoding="utf-8")
+    """Write a table, sorted, with each value that fits on one line."""
+    (FOLDER / f"{name}.json").write_text(_format(rows, "") + "\n", encoding="utf-8")
 
 
-def _shown(value: Any, indent: str) -> str:
+def _format(value: Any, indent: str) -> str:
     line = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if not isinstance(value, dict | list) or (indent and len(indent) + len(line) <= _LINE_CHARS):
         return line
     deeper = indent + " "
     if isinstance(value, list):
-        items = [_shown(x, deeper) for x in value]
+        items = [_format(x, deeper) for x in value]
         opening, closing = "[", "]"
     else:
         items = [
-            f"{json.dumps(name, ensure_ascii=False)}: {_shown(value[name], deeper)}"
+            f"{json.dumps(name, ensure_ascii=False)}: {_format(value[name], deeper)}"
             for name in sorted(value)
         ]
         opening, closing = "{", "}"
@@ -77,7 +77,7 @@ def _shown(value: Any, indent: str) -> str:
 
 
 def stable(value: Any, *folders: Path, key: str = "") -> Any:
-    """The value as JSON without what differs from run to run; `folders` are those of the run."""
+    """Return a value as JSON without values that change from run to run, such as its `folders`."""
     if isinstance(value, Mapping):
         items = {str(name): stable(x, *folders, key=str(name)) for name, x in value.items()}
         return {stable_text(name, *folders): x for name, x in items.items()}
@@ -93,7 +93,7 @@ def stable(value: Any, *folders: Path, key: str = "") -> Any:
 
 
 def stable_text(text: str, *folders: Path) -> str:
-    """The text with names for folders, ports, times, digests and processes."""
+    """Return the text with names for folders, ports, times, digests and processes."""
     for folder in folders:
         text = text.replace(str(folder), "FOLDER")
     text = text.replace(_PYTHON, "PYTHON").replace(str(_ROOT), "REPOSITORY")
@@ -104,7 +104,7 @@ def stable_text(text: str, *folders: Path) -> str:
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """The class of an error, its whole message, and those of its fields that have a value."""
+    """Return the class of an error, its message, and its fields that have a value."""
     fields = {name: getattr(error, name, None) for name in _ERROR_FIELDS}
     facts = {name: x for name, x in fields.items() if x not in (None, "", (), False)}
     # The message of a source's error is made of these fields.
@@ -113,7 +113,7 @@ def error_facts(error: BaseException) -> dict[str, Any]:
 
 
 def differences(recorded: Any, answer: Any) -> str:
-    """What is different, one fact on each line; empty where nothing is."""
+    """Return the differences, one on each line, or ""."""
     lines = list(_differences(recorded, answer, ""))
     more = [f"... and {len(lines) - _MAX_DIFFERENCES} more"]
     return "\n".join(lines[:_MAX_DIFFERENCES] + (more if len(lines) > _MAX_DIFFERENCES else []))

@@ -1,11 +1,11 @@
-"""The public faces answer as the tables have it."""
+"""The public interfaces answer as the tables say."""
 
 from __future__ import annotations
 
 import pytest
 
 from . import attacks, tables
-from .recorders import CHECKED_BY_THE_FAULT_SUITE, RECORDERS, recorded_now
+from .recorders import CHECKED_BY_THE_FAULT_SUITE, RECORDERS, current_rows
 
 # The first row of a table waits for all of them, perhaps on a busy machine.
 pytestmark = pytest.mark.timeout(300)
@@ -16,20 +16,20 @@ _ROWS = [(table, row) for table in _TABLES for row in tables.read(table)]
 
 @pytest.mark.parametrize(("table", "row"), _ROWS, ids=[f"{x}: {y}" for x, y in _ROWS])
 def test_the_answer_is_as_recorded(table: str, row: str) -> None:
-    """If a difference is meant, record it: `python -m tests.oracle --only TABLE`."""
-    answer = recorded_now(table).get(row, "no such row")
+    """To accept an intended difference: `python -m tests.oracle --only TABLE`."""
+    answer = current_rows(table).get(row, "no such row")
     different = tables.differences(tables.read(table)[row], answer)
     assert not different, f"\n{different}"
 
 
 @pytest.mark.parametrize("table", _TABLES)
 def test_no_row_is_missing_in_the_table(table: str) -> None:
-    assert sorted(recorded_now(table)) == sorted(tables.read(table))
+    assert sorted(current_rows(table)) == sorted(tables.read(table))
 
 
-@pytest.mark.parametrize("attack", attacks.tests_that_hold())
-def test_an_attack_that_was_held_has_a_test(attack: str) -> None:
-    """Whoever moves or renames one says so in `tables/held.json`."""
-    held = attacks.tests_that_hold()[attack]
-    assert held, attack
-    assert [x for x in held if not attacks.is_there(x)] == []
+@pytest.mark.parametrize("attack", attacks.tests_of_attacks())
+def test_an_attack_has_a_test(attack: str) -> None:
+    """If you move or rename one, change `tables/defences.json`, too."""
+    tests = attacks.tests_of_attacks()[attack]
+    assert tests, attack
+    assert [x for x in tests if not attacks.is_there(x)] == []
