@@ -1,4 +1,4 @@
-"""Attaching a client to servers that are kept in another process, beside a bare start of Python.
+"""Attaching a client to servers in a long-lived process, beside a bare start of Python.
 
 A client starts the relay, shakes hands and lists the tools of a server that is already running.
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from .echo import ENTRY, client_of, kept_server
+from .echo import ENTRY, client_of, warm_server
 from .rows import Row, compare, seconds, size
 
 _ROUNDS = size(20, 1)
@@ -18,7 +18,7 @@ _TARGET, _TARGET_SECONDS = 5.0, 0.2
 
 def rows() -> Iterator[Row]:
     """Measure both in turn."""
-    with kept_server(ENTRY) as (_, place):
+    with warm_server(ENTRY) as (_, place):
 
         def attach() -> None:
             with client_of(place.relay) as client:

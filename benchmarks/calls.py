@@ -7,7 +7,7 @@ the same file, and they take turns.
 
 A workflow cannot call a client in its loop: each call goes from the workflow's thread to the loop's
 and back, and in one interpreter each waits until the other lets go. The row about a bare client
-behind anyio's portal, called from a plain thread, shows what that costs anybody.
+behind anyio's portal, called from a plain thread, shows the cost of that for any library.
 
 The target is ours: with that hop, a call may cost a twentieth more than on the bare client.
 """
@@ -90,7 +90,7 @@ Job = Callable[[Client], Coroutine[Any, Any, None]]
 
 @contextmanager
 def _bare_client(target: Any) -> Iterator[Callable[[Job], None]]:
-    """A connected bare client, and a way to run a job with it on its own loop."""
+    """Yield a function that runs a job with a connected bare client on its own loop."""
     with asyncio.Runner() as runner:
         connected: asyncio.Future[Client] = runner.get_loop().create_future()
         stop = asyncio.Event()
@@ -117,7 +117,7 @@ def _bare_client(target: Any) -> Iterator[Callable[[Job], None]]:
 
 @contextmanager
 def _calls_behind_a_portal(target: Any) -> Iterator[Callable[[], None]]:
-    """Calls from this thread of a bare client whose loop runs in another."""
+    """Yield a function that makes calls from this thread with a client in another."""
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(target)) as client,

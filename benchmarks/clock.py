@@ -48,7 +48,7 @@ class Clock:
         print(f"{seconds:7.1f} s  {name}", flush=True)
 
     def table(self) -> str:
-        """The steps as a table of Markdown, with their sum."""
+        """Return the steps as a table of Markdown, with their sum."""
         machine = sum(x.seconds for x in self.steps)
         hands = sum(x.gestures.seconds for x in self.steps if x.gestures)
         total = "**all**", f"**{machine:.0f}**", "", f"**{hands:.0f}**"

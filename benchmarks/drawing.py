@@ -40,7 +40,7 @@ SOURCE = "planned"
 _SERVER = Path(__file__).with_name("planned_server.py")
 _ENDS = ("Start", "Finish")
 _RUN_SECONDS = 1800
-_SHOWN_PROBLEMS = 5  # of a set
+_MAX_PROBLEMS = 5  # of a set
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def main() -> int:
         if not figures.plans:
             continue
         print(figures.line, flush=True)
-        for problem in figures.problems[:_SHOWN_PROBLEMS]:
+        for problem in figures.problems[:_MAX_PROBLEMS]:
             print(f"    {problem[:500]}")
         if figures.correct < figures.plans or figures.nodes > 2.2 * figures.calls:
             status = 1
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """The plans of a file whose arguments are known."""
+    """Return the plans of a file whose arguments are known."""
     return [x for x in json_lines(file) if all(y["args"] is not None for y in x["calls"])]
 
 
@@ -117,23 +117,23 @@ def measure(name: str, plans: Sequence[dict[str, Any]]) -> Figures:
 
 
 def _draw(case: Case, folder: Path, number: int, figures: Figures) -> int:
-    """Write and compile the workflow of a plan; the number of its nodes without its ends."""
-    flow = draw(f"plan_{number}", _drawn_calls(case.plan), our_components())
-    if covered := faults(flow):
+    """Write and compile the workflow of a plan; return the number of its nodes without its ends."""
+    flow = draw(f"plan_{number}", _calls_to_draw(case.plan), our_components())
+    if overlaps := faults(flow):
         figures.faults += 1
-        figures.problems.append(f"plan {number}: {covered[0]}")
+        figures.problems.append(f"plan {number}: {overlaps[0]}")
     with redirect_stdout(io.StringIO()):
         compile_workflow(flow.write(folder))
     return sum(x["name"] not in _ENDS for x in nodes_of(flow.document()))
 
 
-def _drawn_calls(plan: dict[str, Any]) -> list[CallToDraw]:
+def _calls_to_draw(plan: dict[str, Any]) -> list[CallToDraw]:
     return calls_of_plan(plan_from_json(plan), SOURCE)
 
 
 def _case_of(plan: dict[str, Any]) -> Case:
-    """The plan with answers that have every part to which a later call refers."""
-    calls = _drawn_calls(plan)
+    """Return the plan with answers that have every part to which a later call refers."""
+    calls = _calls_to_draw(plan)
     references = [y for x in calls for value in x.arguments.values() for y in references_in(value)]
     paths = [[_certain(x.path) for x in references if x.result == n] for n in range(len(calls))]
     answers = [_answer(n, x) for n, x in enumerate(paths)]
@@ -145,7 +145,7 @@ def _case_of(plan: dict[str, Any]) -> Case:
 
 
 def _answer(number: int, paths: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """An object with a different value at each of these paths; a list has one item."""
+    """Return an object with a different value at each of these paths; a list has one item."""
     answer: Any = {"said": f"answer {number}"} if not any(map(_begins_with_item, paths)) else []
     for path in sorted(paths, key=len):
         answer = _with(answer, path, f"part {path_text(path)} of answer {number}")
@@ -153,7 +153,7 @@ def _answer(number: int, paths: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def _certain(path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A path by a parameter's name means the whole answer: no answer has a part of that name."""
+    """Return the path, empty for one by a parameter's name: no answer has a part of that name."""
     return () if any(isinstance(x, Somewhere) for x in path) else path
 
 
@@ -184,7 +184,7 @@ def _resolve(value: Any, answers: Sequence[Any]) -> Any:
 
 
 def _at(answer: Any, path: tuple[Any, ...]) -> Any:
-    """The value at a path, without the package's own code, which this checks."""
+    """Return the value at a path, without the package's own code, which this checks."""
     if _begins_with_item(path):
         answer = answer["result"] if isinstance(answer, dict) else answer
         return _at(answer[0], path[1:])
@@ -195,7 +195,7 @@ def _at(answer: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _run(folder: Path, cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Run the scripts one after another in a new process; the calls of each."""
+    """Run the scripts one after another in a new process; return the calls of each."""
     names = sorted({y["tool"] for x in cases for y in x.expected_calls})
     (folder / "tools.json").write_text(json.dumps(names), encoding="utf-8")
     answers = [x.answers for x in cases]
@@ -230,7 +230,7 @@ def _run_all() -> None:
 
 
 def _run_one(name: str, ctx: dict[str, Any]) -> str:
-    """Run a script like its own `main`, but with this `ctx`; the error, if there is one."""
+    """Run a script like its own `main`, but with this `ctx`; return its error, or ""."""
     flow = runpy.run_path(f"{name}.py")[name]()
     flow.next = None
     try:

@@ -33,7 +33,7 @@ def http_server() -> Iterator[str]:
 
 
 def echo_calls(bridge: Bridge, count: int) -> Callable[[], None]:
-    """A function that calls the tool so often, one call after the other, as a node does."""
+    """Return a function that makes so many calls, one after the other, as a node does."""
 
     def call() -> None:
         for _ in range(count):
@@ -43,9 +43,9 @@ def echo_calls(bridge: Bridge, count: int) -> Callable[[], None]:
 
 
 @contextmanager
-def kept_server(entry: JsonObject) -> Iterator[tuple[Path, warm.Place]]:
-    """Settings with this server, and the process that keeps it running for other clients."""
-    with tempfile.TemporaryDirectory(prefix="kept-", ignore_cleanup_errors=True) as folder:
+def warm_server(entry: JsonObject) -> Iterator[tuple[Path, warm.Place]]:
+    """Yield settings with this server, and the process that keeps it running for clients."""
+    with tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True) as folder:
         settings = Path(folder) / "mcp_settings.json"
         settings.write_text(json.dumps({"mcpServers": {"echo": entry}}), encoding="utf-8")
         own = {"XDG_RUNTIME_DIR": folder, "XDG_STATE_HOME": folder, "XAI_MCP_TRUST": "1"}
@@ -59,7 +59,7 @@ def kept_server(entry: JsonObject) -> Iterator[tuple[Path, warm.Place]]:
 
 
 class LineClient:
-    """A client of the handshake era that costs as little as can be: it writes and reads lines."""
+    """A client of the handshake era at the lowest cost: it only writes and reads lines."""
 
     def __init__(self, reader: IO[bytes], writer: IO[bytes]) -> None:
         self._reader, self._writer = reader, writer

@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
 
 
 def quickstart(folder: Path) -> Path:
-    """Compile the quickstart in a new working folder; the script's path."""
+    """Compile the quickstart in a new working folder; return the script's path."""
     from xai_mcp_agent.cli.init import init_folder
 
     init_folder(folder)
@@ -58,7 +58,7 @@ def quickstart(folder: Path) -> Path:
 
 
 def _seconds_until_call(command: list[str], folder: str) -> float:
-    """Seconds until the first line that shows the result of a tool."""
+    """Return the seconds until the first line that shows the result of a tool."""
     start = time.perf_counter()
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

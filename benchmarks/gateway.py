@@ -1,8 +1,8 @@
 """A call of a client through the gateway, beside an echo of the SDK's server with nothing behind.
 
-The clients write and read lines by hand, so that only the servers are measured. Behind each
-gateway stands the same small server, which answers at once; fastmcp's proxy, where its environment
-exists (see `benchmarks.peers`), stands before the same one.
+The clients write and read lines by hand, so that only the servers are measured. Each gateway
+has the same small server behind it, which answers at once; so has fastmcp's proxy, if there is its
+environment (see `benchmarks.peers`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.processes import wait_until
 
-from .echo import COMMAND, LineClient, client_of, kept_server
+from .echo import COMMAND, LineClient, client_of, warm_server
 from .peers.environments import CACHE
 from .rows import Row, compare, size
 
@@ -36,7 +36,7 @@ create_proxy({"mcpServers": {"echo": echo}}).run(show_banner=False)
 def rows() -> Iterator[Row]:
     """Measure over the socket, then over stdio, then against the proxy."""
     entry = {"command": sys.executable, "args": ["-I", "-S", _RAW, "{}"]}
-    with kept_server(entry) as (settings, place), ExitStack() as stack:
+    with warm_server(entry) as (settings, place), ExitStack() as stack:
 
         def calls_over_stdio(command: Sequence[str]) -> Callable[[], None]:
             return _calls(stack.enter_context(client_of(command)))
@@ -67,7 +67,7 @@ def _connect(path: Path, stack: ExitStack) -> LineClient:
 
 
 def _calls(client: LineClient) -> Callable[[], None]:
-    """A function that calls the echo again and again; it has done so once."""
+    """Return a function that calls the echo many times; the first round is already done."""
 
     def echo_tools() -> list[str]:
         tools = client.request("tools/list", {})["tools"]

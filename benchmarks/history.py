@@ -80,7 +80,7 @@ async def _drop_reports(operations: Any) -> None:
 
 
 def _report_rows(place: Place) -> Iterator[Row]:
-    """Measure how long the loop waits at a call, and how long its own transaction would take."""
+    """Measure the wait of the loop at a call, and the time that its own transaction would take."""
     recorder = HistoryRecorder(place, str)
     key = ToolKey("mcp", "big", "tool_1")
 
@@ -115,25 +115,25 @@ def _listing_rows(place: Place) -> Iterator[Row]:
 
 def _size_rows(writer: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> Iterator[Row]:
     """Measure how much the file grows, on average."""
-    for what, target, changed in (("", _CONNECT_BYTES, 0), (" and one changed", None, 1)):
-        before = _used_bytes(place)
+    for what, target, change_count in (("", _CONNECT_BYTES, 0), (" and one changed", None, 1)):
+        before = _size_bytes(place)
         for number in range(_CONNECTS):
             words = f"Another one, for the {number}th time."
-            other = Tool(tools[0].key, words, {}) if changed else tools[0]
+            other = Tool(tools[0].key, words, {}) if change_count else tools[0]
             writer.record([Lost(_BIG, datetime.now(UTC), "It was closed.")])
             writer.record([_listed((other, *_copies(tools[1:])), connected=True)])
-        each = (_used_bytes(place) - before) / _CONNECTS
+        each = (_size_bytes(place) - before) / _CONNECTS
         name = f"a connect and a close of {_TOOLS} tools{what}, in the file"
         yield Row(name, each, " B", target, "mean of all its pages")
-    before, began = _used_bytes(place), datetime.now(UTC)
+    before, began = _size_bytes(place), datetime.now(UTC)
     for first in range(0, _SAVED_CALLS, _BATCH):
         writer.record([_call(number, began) for number in range(first, first + _BATCH)])
-    each = (_used_bytes(place) - before) / _SAVED_CALLS
+    each = (_size_bytes(place) - before) / _SAVED_CALLS
     yield Row("a call, in the file", each, " B", _CALL_BYTES, "with its places in the indices")
 
 
-def _used_bytes(place: Place) -> int:
-    """The bytes of the pages that hold something."""
+def _size_bytes(place: Place) -> int:
+    """Return the bytes of the pages in use."""
     assert place.file is not None
     with contextlib.closing(sqlite3.connect(place.file)) as file:
         names = ("page_count", "freelist_count", "page_size")

@@ -69,7 +69,7 @@ PLANNER = Index(
 
 
 def report(index: Index, sets: Sequence[ToolSet], requests: Sequence[str]) -> Report:
-    """Measure all sizes, and the import; a table, and the limits that are not kept."""
+    """Measure all sizes, and the import; return a table, and the exceeded limits."""
     speeds: list[Speed] = []
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job.json"
@@ -131,17 +131,19 @@ def _measure(name: str, tools: Sequence[Json], requests: Sequence[str]) -> Speed
 
     build_seconds = processor_seconds(build)
     megabytes = (_memory_bytes() - memory) / 1e6
-    ask(index, requests[0])  # what is loaded late is loaded, once
+    ask(index, requests[0])  # loads everything that is loaded late
     times = sorted(processor_seconds(lambda x=x: ask(index, x)) * 1000 for x in requests)
     step = max(len(tools) // _UPDATES, 1)
-    changed = [x | {"description": f"{x['description']} anew"} for x in tools[::step][:_UPDATES]]
-    updates = [processor_seconds(lambda x=x: index.update(x)) * 1000 for x in changed]
+    updated_tools = [
+        x | {"description": f"{x['description']} anew"} for x in tools[::step][:_UPDATES]
+    ]
+    updates = [processor_seconds(lambda x=x: index.update(x)) * 1000 for x in updated_tools]
     p50, p99 = statistics.median(times), times[int(len(times) * 0.99)]
     return Speed(len(tools), build_seconds, p50, p99, statistics.median(updates), megabytes)
 
 
 def _functions_of(name: str) -> tuple[Callable[..., Any], Callable[[Any, str], object]]:
-    """A function that makes the index, and one that asks it."""
+    """Return a function that makes the index, and one that asks it."""
     if name == SEARCH.name:
         from xai_mcp_agent.search import ToolIndex
 

@@ -40,7 +40,7 @@ _ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class TimedLesson:
-    """A lesson that was taken, from opening its file to a run that meets all goals."""
+    """A complete lesson, from opening its file to a run that meets all goals."""
 
     lesson: Lesson
     gestures: Gestures
@@ -67,14 +67,14 @@ def minutes(hands_seconds: int, machine_seconds: int, words: int) -> int:
 
 
 def words_to_read(lesson: Lesson) -> int:
-    """The words of a lesson's README up to what to try next, without what a run prints."""
+    """Return the number of words in a lesson's README up to "What to try next", without output."""
     readme = _ROOT / "examples" / WORKSHOP / lesson.folder / "README.md"
     text = readme.read_text(encoding="utf-8").partition("## What to try next")[0]
     return len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())
 
 
 def table(lessons: Sequence[TimedLesson]) -> str:
-    """The hour as a table of Markdown, and the minutes that are left."""
+    """Return the hour as a table of Markdown, and the remaining minutes."""
     total = sum(x.minutes for x in lessons)
     text = page.table(_HEAD, [x.cells for x in lessons])
     last = f"| **all** | **{total}** |" + " |" * 6

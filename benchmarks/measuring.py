@@ -42,7 +42,7 @@ def measure(parts: Mapping[str, Callable[[], Report]], names: Collection[str], c
 
 
 def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.ArgumentParser:
-    """A parser that knows `--data`, `--scorer` and `--only`."""
+    """Return a parser that knows `--data`, `--scorer` and `--only`."""
     parser = argparse.ArgumentParser(prog=prog, description=about)
     parser.add_argument("--data", type=Path, required=True, help="a folder with a folder per set")
     parser.add_argument("--scorer", type=Path, required=True, help="a Python program that scores")
@@ -53,7 +53,7 @@ def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.
 
 
 def name_among(names: Collection[str]) -> Callable[[str], str]:
-    """The type of an argument that is one of these names."""
+    """Return the type of an argument that is one of these names."""
 
     def check(name: str) -> str:
         if name not in names:
@@ -64,7 +64,7 @@ def name_among(names: Collection[str]) -> Callable[[str], str]:
 
 
 def names_among(names: Collection[str]) -> Callable[[str], list[str]]:
-    """The type of an argument that is some of these names, with commas between them."""
+    """Return the type of an argument that is a list of these names, with commas."""
     check = name_among(names)
     return lambda text: [check(x) for x in text.split(",") if x]
 

@@ -1,4 +1,4 @@
-"""A newcomer's clock: from `pip install` to an answer, each step as the README has it.
+"""A newcomer's clock: from `pip install` to an answer, each step as in the README.
 
 It uses a new environment, a real lab and a real Chromium. The machine's seconds are measured;
 gestures are counted and converted to seconds by the keystroke-level model.

@@ -56,10 +56,10 @@ def _documents(folder: Path) -> Iterator[Path]:
 
 
 def _measure(file: Path) -> tuple[Conversion, int]:
-    """Print the rest of the document's line; the conversion, and its unusable schemas."""
+    """Print the rest of the document's line; return the conversion and its unusable schemas."""
     start = time.process_time()
     document = _read(file)
-    read = time.process_time()
+    read_time = time.process_time()
     conversion = convert(document)
     end = time.process_time()
     operations = conversion.operations
@@ -68,8 +68,8 @@ def _measure(file: Path) -> tuple[Conversion, int]:
     # Some schemas turn out to be unusable at their first check.
     broken = sum(bool(x.broken or (x.problems({}) and x.broken)) for x in checks)
     print(
-        f"{len(operations):>5} {len(conversion.problems):>8} {read - start:7.2f}"
-        f" {end - read:10.2f} {_peak_megabytes(file):7.1f} {broken:>17}",
+        f"{len(operations):>5} {len(conversion.problems):>8} {read_time - start:7.2f}"
+        f" {end - read_time:10.2f} {_peak_megabytes(file):7.1f} {broken:>17}",
         flush=True,
     )
     return conversion, broken
@@ -81,7 +81,7 @@ def _read(file: Path) -> Document:
 
 
 def _peak_megabytes(file: Path) -> float:
-    """Memory of a conversion, above the document itself; it is slow while it is traced."""
+    """Return the peak memory of a conversion, above the document itself; tracing is slow."""
     document = _read(file)
     tracemalloc.start()
     convert(document)

@@ -13,7 +13,7 @@ END = "<!-- end -->"
 
 
 def begin(command: str) -> str:
-    """The mark before the table that this command writes."""
+    """Return the mark before the table that this command writes."""
     return f"<!-- Written by `{command}`: begin -->"
 
 
@@ -33,13 +33,13 @@ def write(command: str, text: str, page: Path | None = None) -> None:
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def machine() -> str:
-    """The date and the machine of a measurement, in a sentence."""
+    """Return the date and the machine of a measurement, in a sentence."""
     return (
         f"Measured on {date.today().isoformat()}: {os.cpu_count()} cores ({platform.machine()}), "
         f"{platform.system()}, Python {platform.python_version()}."

@@ -27,11 +27,11 @@ class PlannedServer:
         self.server = Server("planned", on_list_tools=self.list, on_call_tool=self.call)
 
     async def list(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
-        """All tools."""
+        """Return all tools."""
         return types.ListToolsResult(tools=self._tools)
 
     async def call(self, _ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """The next answer; beyond the last one, an error."""
+        """Return the next answer; beyond the last one, an error."""
         log, call = self._folder / "calls.jsonl", {"tool": params.name, "args": params.arguments}
         count = len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
         with log.open("a", encoding="utf-8") as lines:
@@ -42,7 +42,7 @@ class PlannedServer:
         return types.CallToolResult(content=[text], structured_content=answer)
 
     async def serve(self) -> None:
-        """Over stdio, to the end."""
+        """Serve over stdio until the input ends."""
         async with stdio_server() as (read, write):
             await self.server.run(read, write, self.server.create_initialization_options())
 

@@ -58,15 +58,15 @@ class Question:
 
 
 def questions(source: str, *, apart: bool = False) -> list[Question]:
-    """The questions for a source: those for tuning, or those that are kept apart."""
+    """Return the questions for a source: those for tuning, or those that are kept apart."""
     file = QUESTIONS / f"{source}{'_apart' if apart else ''}.jsonl"
-    chosen: list[Question] = []
+    selection: list[Question] = []
     for line in file.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         calls, says, before = (tuple(row.get(x, ())) for x in ("calls", "says", "before"))
         offers = bool(row.get("offers"))
-        chosen.append(Question(source, row["ask"], calls, says, offers, before))
-    return chosen
+        selection.append(Question(source, row["ask"], calls, says, offers, before))
+    return selection
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Asker:
     question: Question | None = None
 
     def approve(self, request: ApprovalRequest) -> str:
-        """The answer to a request for approval."""
+        """Return the answer to a request for approval."""
         calls = self.question.calls if self.question else ()
         is_expected = any(_matches(x, request.tool, request.arguments) for x in calls)
         return "once" if is_expected else "no"
@@ -119,11 +119,11 @@ def ask_all(questions: Sequence[Question], names: Sequence[str]) -> Iterator[tup
 
     After a question that may have changed something, the sources are in their first state again.
     """
-    left, asker = list(questions), Asker()
-    while left:
+    remaining, asker = list(questions), Asker()
+    while remaining:
         with belt(names, asker) as bridge:
-            while left:
-                question = asker.question = left.pop(0)
+            while remaining:
+                question = asker.question = remaining.pop(0)
                 for call in question.before:
                     tool, _, arguments = call.partition(" ")
                     bridge.call_tool(question.source, tool, json.loads(arguments))
@@ -152,7 +152,7 @@ def is_useful(question: Question, result: AgentResult, *, alone: bool) -> bool:
 
 
 def _calls(result: AgentResult) -> list[ToolFinished]:
-    """The calls, without those of the search for tools."""
+    """Return the calls, without those of the search for tools."""
     return [x for x in result.calls if not x.tool.startswith("tool_")]
 
 
@@ -176,13 +176,13 @@ def _day(match: re.Match[str]) -> str:
 
 def table(source: str) -> str:
     """Return the results of a source whose questions may be used for tuning, as Markdown."""
-    chosen = questions(source)
-    results = [[useful for _, useful in ask_all(chosen, x)] for x in ([source], SOURCES)]
+    own_questions = questions(source)
+    results = [[useful for _, useful in ask_all(own_questions, x)] for x in ([source], SOURCES)]
     rows = [
         [question.ask, *("yes" if x else "no" for x in useful)]
-        for question, *useful in zip(chosen, *results, strict=True)
+        for question, *useful in zip(own_questions, *results, strict=True)
     ]
-    rows.append(["useful", *(f"{sum(x)} of {len(chosen)}" for x in results)])
+    rows.append(["useful", *(f"{sum(x)} of {len(own_questions)}" for x in results)])
     text = page.table(["question", "alone", "among all"], rows)
     return f"## {source.capitalize()}\n\n{text}\n"
 

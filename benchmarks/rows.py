@@ -59,7 +59,7 @@ def compare(
     rounds: int,
     target: float | None = None,
 ) -> Row:
-    """The median of ours/bare over rounds in which both run, with the spread.
+    """Return the median of ours/bare over rounds in which both run, with the spread.
 
     The order changes from round to round, so that other work of the machine slows both alike.
     """

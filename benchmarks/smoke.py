@@ -49,7 +49,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def _run(name: str) -> bool:
-    """Whether the benchmark succeeded, or cannot be run here."""
+    """Return whether the benchmark succeeded, or cannot be run here."""
     if missing := _missing_program(name):
         print(f"==> {name}: left out, because there is no {missing}", flush=True)
         return True

@@ -66,16 +66,16 @@ async def _measure_turns(operations: Operations, call: ToolCall) -> list[float]:
     async def emit(event: RunEvent) -> None:
         pass
 
-    drawn = {f"tool_{n}": _drawn(f"tool_{n}") for n in range(_TOOLS)}
+    tools_by_name = {f"tool_{n}": _static_tool(f"tool_{n}") for n in range(_TOOLS)}
     await operations.engine.decisions.read()
-    tools, pages = agent_tools(operations, [DrawnToolset(drawn, run)])
+    tools, pages = agent_tools(operations, [DrawnToolset(tools_by_name, run)])
     spec = AgentSpec("a", model, max_thoughts=_TURNS)
     await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)
-    assert bool(calls) == (call.name in drawn), f"{call.name} was called {len(calls)} times"
+    assert bool(calls) == (call.name in tools_by_name), f"{call.name} was called {len(calls)} times"
     return [later - earlier for earlier, later in pairwise(model.request_times)]
 
 
-def _drawn(name: str) -> DrawnTool:
+def _static_tool(name: str) -> DrawnTool:
     parameters = {
         "text": {"type": "string", "description": "What is looked for, in a few words."},
         "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},

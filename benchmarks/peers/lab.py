@@ -99,8 +99,8 @@ class Lab:
     def _arguments(self, options: Mapping[str, Any]) -> list[str]:
         return ["-I", "-S", _RAW_SERVER, json.dumps(options), self._mark]
 
-    def left(self) -> list[int]:
-        """The processes of this run's servers that still run. Linux only: elsewhere it is empty."""
+    def server_pids(self) -> list[int]:
+        """Return the servers of this run that still run. Only on Linux; empty elsewhere."""
         pids: list[int] = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -111,8 +111,8 @@ class Lab:
     def _end_leftover_servers(self) -> None:
         """End servers whose stdin a client keeps open; the others end when theirs does."""
         until = time.monotonic() + _END_SECONDS
-        while self.left() and time.monotonic() < until:
+        while self.server_pids() and time.monotonic() < until:
             time.sleep(0.05)
-        for pid in self.left():
+        for pid in self.server_pids():
             with suppress(OSError):
                 os.kill(pid, 9)

@@ -24,14 +24,14 @@ async def measure(job: Job, make: Make, send: Send) -> None:
 
 
 @asynccontextmanager
-async def _connected(driver: Driver, job: Job) -> AsyncIterator[Driver]:
-    """Connect the driver to the job's only server; raises the reason if that fails."""
+async def _connect(driver: Driver, job: Job) -> AsyncIterator[Driver]:
+    """Connect the driver to the job's only server, or raise the reason why not."""
     usable: dict[str, int] = {}
     servers = {"one": job["servers"]["one"]}
-    failed = await driver.connect(servers, usable.__setitem__)
+    errors = await driver.connect(servers, usable.__setitem__)
     try:
         if "one" not in usable:
-            raise RuntimeError(f"not connected: {failed}")
+            raise RuntimeError(f"not connected: {errors}")
         yield driver
     finally:
         await driver.close()
@@ -41,7 +41,7 @@ async def _calls(job: Job, make: Make, send: Send) -> None:
     """Seconds for a call with this client and with the bare one, round by round, in turns."""
     from .drivers.bare import Bare
 
-    async with _connected(Bare(), job) as bare, _connected(make(), job) as ours:
+    async with _connect(Bare(), job) as bare, _connect(make(), job) as ours:
         pairs = {}
         for key, in_flight in job["in_flight"].items():
             pairs[key] = await _in_turns(ours, bare, job["calls"], in_flight, job["rounds"])
@@ -63,7 +63,7 @@ async def _in_turns(
 
 async def _large(job: Job, make: Make, send: Send) -> None:
     """Seconds for one result of so many characters."""
-    async with _connected(make(), job) as driver:
+    async with _connect(make(), job) as driver:
         await driver.call("one", "echo", {"text": "hello"})  # warm
         for key, characters in job["characters"].items():
             rounds = range(job["rounds"][key])
@@ -80,7 +80,7 @@ async def _blob(driver: Driver, characters: int) -> None:
 
 async def _listing(job: Job, make: Make, send: Send) -> None:
     """Seconds for a new listing, and how many tools are in it."""
-    async with _connected(make(), job) as driver:
+    async with _connect(make(), job) as driver:
         counts: list[int] = []
 
         async def list_again() -> None:
@@ -92,10 +92,10 @@ async def _listing(job: Job, make: Make, send: Send) -> None:
 
 
 async def _ready(job: Job, make: Make, send: Send) -> None:
-    """When each server was usable; why others failed; which of them answer a call."""
+    """Send when each server was usable, why others failed, and which of them answer a call."""
     driver, start = make(), perf_counter()
     usable: set[str] = set()
-    failed: dict[str, str] = {}
+    errors: dict[str, str] = {}
 
     def report(name: str, count: int) -> None:
         if count and name not in usable:
@@ -103,11 +103,11 @@ async def _ready(job: Job, make: Make, send: Send) -> None:
             send({"usable": name, "seconds": perf_counter() - start})
 
     try:
-        failed = await driver.connect(job["servers"], report)
+        errors = await driver.connect(job["servers"], report)
     except Exception as error:  # noqa: BLE001 - a client that fails as a whole is a result
-        failed["all"] = describe(error)
+        errors["all"] = describe(error)
     answering = [name for name in sorted(usable) if await _answers(driver, name)]
-    send({"result": {"failed": failed, "answering": answering}})
+    send({"result": {"failed": errors, "answering": answering}})
     try:
         await driver.close()
     except Exception as error:  # noqa: BLE001 - one that failed to connect may fail to close
@@ -125,7 +125,7 @@ async def _answers(driver: Driver, name: str) -> bool:
 
 async def _first(job: Job, make: Make, send: Send) -> None:
     """One call; the time counts from the start of the process, so the runner takes it."""
-    async with _connected(make(), job) as driver:
+    async with _connect(make(), job) as driver:
         await driver.call("one", "echo", {"text": "hello"})
         send({"result": {}})
 

@@ -168,9 +168,9 @@ def _lateness_of(result: JobResult) -> str:
 
 
 def _report_of(result: JobResult, cause: str) -> str:
-    failed = (result.measurements or {}).get("failed", {})
+    errors = (result.measurements or {}).get("failed", {})
     problem = result.problem if result.measurements is None else ""
-    text = re.sub(r"\s+", " ", f"{failed} {result.terminal} {problem}")
+    text = re.sub(r"\s+", " ", f"{errors} {result.terminal} {problem}")
     has_cause = bool(re.search(cause, text, re.IGNORECASE))
     has_name = bool(re.search(f"{_BAD}|no-such-mcp-server", text))
     if has_cause and has_name:

@@ -144,14 +144,14 @@ def _score(scorer: Path, of: ToolSet, ranked: Sequence[Sequence[str]]) -> dict[s
 def tools_for_rival(tools: Sequence[Json]) -> list[Json]:
     """Tools named as where several servers are mounted in one: that serves the rival best."""
     counts = Counter[str]()
-    named: list[Json] = []
+    unique: list[Json] = []
     for tool in tools:
         name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
         fields = {x: tool[x] for x in ("description", "input_schema")}
         # A trailing space makes a name unique, and changes no word of it.
-        named.append({"name": name + " " * counts[name], **fields})
+        unique.append({"name": name + " " * counts[name], **fields})
         counts[name] += 1
-    return named
+    return unique
 
 
 def _cells(figures: Iterable[dict[str, float]]) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import catalog_server
-from tests.support.bridges import listed_tool
+from tests.support.bridges import wait_until_listed
 from tests.support.model_endpoint import model_endpoint
 from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, TaskRun, ignore_event, run_tasks
@@ -56,11 +56,13 @@ class Work:
     tools: list[Json]
     tasks: list[Task]
 
-    def needed_names(self) -> dict[str, frozenset[str]]:
-        """The shown names of the tools that each task needs, by its request."""
+    def names_by_request(self) -> dict[str, frozenset[str]]:
+        """Return the shown names of the tools that each task needs, by its request."""
         names = ShownNames()
-        shown = {x["name"]: names.show(ToolKey("mcp", _SERVER, x["name"])) for x in self.tools}
-        return {x.request: frozenset(shown[y] for y in x.needed) for x in self.tasks}
+        shown_names = {
+            x["name"]: names.show(ToolKey("mcp", _SERVER, x["name"])) for x in self.tools
+        }
+        return {x.request: frozenset(shown_names[y] for y in x.needed) for x in self.tasks}
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Way:
 WAYS = (
     Way(
         "a model that knows the right tool when it sees it",
-        lambda x: SearchingModel(x.needed_names()),
+        lambda x: SearchingModel(x.names_by_request()),
     ),
     Way("a model that takes the first of what is found", lambda _: SearchingModel({}), False),
     Way("the offline model", None, False),
@@ -95,7 +97,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The way, and whether the tools arrived late."""
+        """Name of the way, and whether the tools arrived late."""
         return f"{self.way.name}{', of tools that come in mid run' if self.late else ''}"
 
     @property
@@ -112,26 +114,28 @@ class Result:
     def cell(self) -> str:
         """The successes, and the tasks in which the model asked for arguments of the right tool."""
         questions = sum(not x.is_done and _would_use(x) for x in self.runs)
-        asked_back = f", asked back in {questions}" if questions else ""
-        return f"{self.successes} of {len(self.runs)}{asked_back}"
+        note = f", asked back in {questions}" if questions else ""
+        return f"{self.successes} of {len(self.runs)}{note}"
 
 
 def choose(sets: Sequence[ToolSet], seed: int = SEED, tasks: int = TASKS) -> Work:
-    """So many tasks, from all sets alike, and tools with the needed ones among them.
+    """Choose tasks from all sets alike, and tools with the needed ones among them.
 
     Raises:
         LookupError: one of the sets that tasks come from is not there.
     """
     generator, by_name = random.Random(seed), {x.name: x for x in sets}
-    tools, chosen = _tools_of(by_name), list[tuple[str, list[str]]]()
-    for name, left in zip(_KINDS, range(len(_KINDS), 0, -1), strict=True):
+    tools, requests = _tools_of(by_name), list[tuple[str, list[str]]]()
+    for name, sets_left in zip(_KINDS, range(len(_KINDS), 0, -1), strict=True):
         queries = list(_queries_for_one_tool(by_name[name], _KINDS[name]))
-        chosen += generator.sample(queries, min((tasks - len(chosen)) // left, len(queries)))
-    return _work(tools, chosen, generator)
+        requests += generator.sample(
+            queries, min((tasks - len(requests)) // sets_left, len(queries))
+        )
+    return _work(tools, requests, generator)
 
 
 def plain(sets: Sequence[ToolSet], seed: int = SEED) -> Work:
-    """Plain requests for tools of the sets, and tools with the needed ones among them.
+    """Return plain requests for tools of the sets, and tools with the needed ones among them.
 
     Raises:
         LookupError: one of the sets that tools come from is not there.
@@ -148,7 +152,7 @@ def _tools_of(sets: Mapping[str, ToolSet]) -> dict[str, Json]:
     if missing := sorted(_KINDS.keys() - sets.keys()):
         raise LookupError(f"there is no set {missing[0]}")
     names = (*_KINDS, *(x for x in _MORE_SETS if x in sets))
-    return {f"{name}:{x['id']}": _listed(x) for name in names for x in sets[name].tools}
+    return {f"{name}:{x['id']}": _entry(x) for name in names for x in sets[name].tools}
 
 
 def _work(
@@ -157,14 +161,14 @@ def _work(
     needed = {x for _, ids in requests for x in ids}
     others = [x for x in tools if x not in needed]
     others = generator.sample(others, min(TOOLS - len(needed), len(others)))
-    chosen = [tools[x] for x in (*sorted(needed), *others)]
-    chosen.sort(key=lambda x: x["name"])
+    selection = [tools[x] for x in (*sorted(needed), *others)]
+    selection.sort(key=lambda x: x["name"])
     tasks = [Task(x, frozenset(tools[y]["name"] for y in ids)) for x, ids in requests]
-    return Work(chosen, tasks)
+    return Work(selection, tasks)
 
 
 def measure(work: Work, folder: Path, ways: Iterable[Way] = WAYS) -> list[Result]:
-    """Each way in each protocol; those with a target also with tools that arrive during a run."""
+    """Measure each way in each protocol; with a target also with tools that arrive in mid run."""
     results: list[Result] = []
     with _bridge(work.tools, folder) as bridge:
         for way in ways:
@@ -173,7 +177,7 @@ def measure(work: Work, folder: Path, ways: Iterable[Way] = WAYS) -> list[Result
 
 
 def misses(results: Sequence[Result]) -> list[str]:
-    """Ways that call too few of the needed tools, and requests over the budget."""
+    """Return ways that call too few of the needed tools, and requests over the budget."""
     missed: list[str] = []
     for x in results:
         name = f"{x.name}, {x.protocol}"
@@ -185,7 +189,7 @@ def misses(results: Sequence[Result]) -> list[str]:
 
 
 def markdown(results: Sequence[Result]) -> str:
-    """A line for each way, with a column for each protocol."""
+    """Return a table with a line for each way and a column for each protocol."""
     ways: dict[str, list[Result]] = {}
     for result in results:
         ways.setdefault(result.name, []).append(result)
@@ -215,7 +219,7 @@ def _repeat_late(result: Result, work: Work, folder: Path) -> Result:
 
 
 def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> TaskRun:
-    """The server gets fifty tools, the needed one among them, after the first request."""
+    """Add fifty tools, the needed one among them, to the server after the first request."""
     late = [x for x in work.tools if x["name"] in task.needed]
     others = [x for x in work.tools if x["name"] not in task.needed]
     late += others[: LATE_TOOLS - len(late)]
@@ -224,19 +228,19 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
     async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
             await operations.call_tool(_SERVER, catalog_server.INSTALL["name"])
-            await listed_tool(operations, _SERVER, next(iter(task.needed)))
+            await wait_until_listed(operations, _SERVER, next(iter(task.needed)))
 
     with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
         return _run(way, protocol, Work(work.tools, [task]), bridge, install)[0]
 
 
 def _would_use(run: TaskRun) -> bool:
-    """Whether the offline model chose the right tool, and asked for arguments that it lacks."""
+    """Return whether the model chose the right tool, and asked for missing arguments."""
     return any(f"I would use {_SERVER}_{x}," in run.answer for x in run.task.needed)
 
 
 def _queries_for_one_tool(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Queries that need one tool, with the ids of the tools that would do."""
+    """Yield queries that need one tool, with the ids of the tools that would do."""
     for x in json_lines(of.labels):
         if x["kind"] in kinds and len(x["relevant"]) == 1:
             (one,) = x["relevant"]
@@ -244,7 +248,7 @@ def _queries_for_one_tool(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[s
             yield x["query"], [f"{of.name}:{y}" for y in ids]
 
 
-def _listed(tool: Json) -> Json:
+def _entry(tool: Json) -> Json:
     """Return the tool as one server lists it for several: its own server's name comes first."""
     name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
     fields = {x: tool[x] for x in ("description", "input_schema")}
@@ -254,8 +258,8 @@ def _listed(tool: Json) -> Json:
 @contextmanager
 def _bridge(tools: Sequence[Json], folder: Path, more: Sequence[Json] = ()) -> Iterator[Bridge]:
     files = [folder / "tools.jsonl", folder / "more.jsonl"][: 2 if more else 1]
-    for file, listed in zip(files, (tools, more), strict=False):
-        file.write_text("\n".join(map(json.dumps, listed)), encoding="utf-8")
+    for file, lines in zip(files, (tools, more), strict=False):
+        file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     args = [catalog_server.__file__, *map(str, files)]
     server = {"command": sys.executable, "args": args}
     # One way must not learn from another what the tasks need.

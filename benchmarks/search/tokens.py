@@ -39,7 +39,7 @@ class Bundles:
     least: float
     mean: float
     least_in_text: float  # the same for the text protocol
-    least_as_sent: float  # and with the JSON around each in a request
+    least_in_request: float  # and with the JSON around each in a request
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Turn:
 
 
 def measure_estimate(sets: Sequence[ToolSet], bundles: int = _BUNDLES) -> list[Bundles]:
-    """Bundles of each set, and of all together; always the same ones.
+    """Measure bundles of each set, and of all together; they are the same in every run.
 
     Raises:
         OSError, subprocess.SubprocessError: there is no tokenizer.
@@ -83,7 +83,7 @@ def misses(groups: Sequence[Bundles]) -> list[str]:
     low = [
         f"tokens of {_BUNDLE} tools of {x.name} are estimated at {least:.2f} of what they are"
         for x in groups
-        for least in (x.least, x.least_in_text, x.least_as_sent)
+        for least in (x.least, x.least_in_text, x.least_in_request)
         if least < 1
     ]
     high = [
@@ -95,9 +95,9 @@ def misses(groups: Sequence[Bundles]) -> list[str]:
 
 
 def estimate_markdown(groups: Sequence[Bundles]) -> str:
-    """The last group, which is all sets together, in a sentence."""
+    """Return the last group, which is all sets together, in a sentence."""
     together = groups[-1]
-    least = min(together.least, together.least_as_sent, together.least_in_text)
+    least = min(together.least, together.least_in_request, together.least_in_text)
     return (
         f"The estimate, over what is counted of bundles of {_BUNDLE} tools: {together.mean:.2f} on "
         f"average, {least:.2f} at least."
@@ -105,7 +105,7 @@ def estimate_markdown(groups: Sequence[Bundles]) -> str:
 
 
 def turns_markdown(turns: Sequence[Turn]) -> str:
-    """A line for each kind of request."""
+    """Return a table with a line for each kind of request."""
     kinds: dict[str, Callable[[Turn], float]] = {
         "all definitions": lambda x: x.everything,
         "ours, before a search": lambda x: x.ours,
@@ -122,45 +122,45 @@ def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
     """Return the definitions as an agent has them, under their shown names."""
     names = ShownNames()
     keys: set[ToolKey] = set()
-    listed: list[ToolDefinition] = []
+    tools: list[ToolDefinition] = []
     for x in tools:
         key = ToolKey("mcp", x["server"], x["name"])
         if key in keys:  # two tools of a server with one name
             key = ToolKey("mcp", x["server"], x["id"])
         keys.add(key)
         tool = Tool(key, x["description"], x["input_schema"])
-        listed.append(definition_of(names.show(key), tool))
-    return listed
+        tools.append(definition_of(names.show(key), tool))
+    return tools
 
 
-def _count(listed: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:
-    """Tokens of each alone, in the text protocol, and as it is sent."""
+def _count(tools: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:
+    """Return the tokens of each tool alone, in the text protocol, and in a request."""
     ways = (
         lambda x: _compact(_fields(x)),
         lambda x: describe_tools([x]),
         lambda x: _compact({"type": "function", "function": _fields(x)}),
     )
-    texts = [way(x.function) for x in listed for way in ways]
+    texts = [way(x.function) for x in tools for way in ways]
     counts: list[int] = TOKENIZER.ask(texts)
     return list(zip(counts[::3], counts[1::3], counts[2::3], strict=True))
 
 
 def _bundles(
     name: str,
-    listed: Sequence[ToolDefinition],
+    tools: Sequence[ToolDefinition],
     counts: Sequence[tuple[int, int, int]],
     bundles: int,
     generator: random.Random,
 ) -> Bundles:
-    numbers = range(len(listed))
+    numbers = range(len(tools))
     ratios: list[tuple[float, float, float]] = []
     for _ in range(bundles):
-        bundle = generator.sample(numbers, min(_BUNDLE, len(listed)))
-        estimate = sum(listed[x].tokens for x in bundle)
-        alone, in_text, sent = (sum(counts[x][way] for x in bundle) for way in range(3))
-        ratios.append((estimate / alone, estimate / in_text, estimate / sent))
-    alone, in_text, sent = zip(*ratios, strict=True)
-    return Bundles(name, min(alone), statistics.mean(alone), min(in_text), min(sent))
+        bundle = generator.sample(numbers, min(_BUNDLE, len(tools)))
+        estimate = sum(tools[x].tokens for x in bundle)
+        alone, in_text, in_request = (sum(counts[x][way] for x in bundle) for way in range(3))
+        ratios.append((estimate / alone, estimate / in_text, estimate / in_request))
+    alone, in_text, in_request = zip(*ratios, strict=True)
+    return Bundles(name, min(alone), statistics.mean(alone), min(in_text), min(in_request))
 
 
 def _turn(tools: list[Json], queries: Sequence[str]) -> Turn:
@@ -180,23 +180,23 @@ class _OurRequests:
     """Our agents' requests with these tools."""
 
     def __init__(self, tools: Sequence[Json]) -> None:
-        listed = definitions(tools)
-        self._index = ToolIndex([x.tool for x in listed])
-        self._available = (*(definition_of(x.name, x) for x in META_TOOLS), *listed)
-        self._by_key = {x.tool.key: x for x in listed}
-        self.everything = [_fields(x.function) for x in listed]
+        own = definitions(tools)
+        self._index = ToolIndex([x.tool for x in own])
+        self._available = (*(definition_of(x.name, x) for x in META_TOOLS), *own)
+        self._by_key = {x.tool.key: x for x in own}
+        self.everything = [_fields(x.function) for x in own]
         self.before = self._show([])
 
     def after(self, query: str) -> str:
-        """The request after a search: its answer, and the tools that are shown from now on."""
+        """Return the request after a search: its answer, and the tools that it then shows."""
         results = self._index.search(query, DEFAULT_RESULTS)
         hits = [(self._by_key[x.tool.key], x.score) for x in results]
         answer = search_answer(hits, ())
         return self._show([x.tool.key for x, _ in hits]) + answer.text
 
-    def _show(self, searched: Sequence[ToolKey]) -> str:
+    def _show(self, hits: Sequence[ToolKey]) -> str:
         selector = BudgetSelector(BUDGET_TOKENS, lambda _: False)
-        selection = selector.select(self._available, searched)
+        selection = selector.select(self._available, hits)
         return _compact([_fields(x.definition.function) for x in selection.shown])
 
 

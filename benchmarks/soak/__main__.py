@@ -11,7 +11,7 @@ from . import report
 from .soak import Outcome, Plan, soak
 
 _COMMAND = "make soak"
-_FAILURES_SHOWN = 20
+_MAX_FAILURES = 20
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     outcome = soak(plan, show)
     table = report.table(outcome)
     print(table)
-    for failure in outcome.failures[:_FAILURES_SHOWN]:
+    for failure in outcome.failures[:_MAX_FAILURES]:
         print(f"FAILED: {failure}")
     if not options.print_only:
         page.write(_COMMAND, f"{page.machine()}\n\n{table}")

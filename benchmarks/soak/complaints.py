@@ -18,7 +18,7 @@ _FOREIGN_LOGGERS = ("mcp", "client")
 
 
 @contextmanager
-def reported_to(report: Report) -> Generator[None]:
+def report_to(report: Report) -> Generator[None]:
     """Report errors in logs, threads and finalizers, and resources that were not closed.
 
     The output of agents is discarded.

@@ -53,7 +53,7 @@ class Fleet:
             self.settings["mcpServers"][name] = self._entry(options, is_web=bool(number % 2))
 
     def starts(self) -> int:
-        """Number of starts of all of them so far."""
+        """Return the number of starts of all servers so far."""
         return self._journal.read_text(encoding="utf-8").count("start ")
 
     @contextmanager
@@ -95,9 +95,9 @@ class Fleet:
         return {"url": f"http://127.0.0.1:{options['port']}/mcp", **limits}
 
     def _new_port(self) -> int:
-        """A free port that no other server has; some of them may not listen yet."""
-        used = {x.port for x in self._web}
-        return next(x for x in iter(free_port, None) if x not in used)
+        """Return a free port that no other server has; some of them may not listen yet."""
+        ports = {x.port for x in self._web}
+        return next(x for x in iter(free_port, None) if x not in ports)
 
     def _attack(self, over: threading.Event) -> None:
         while not over.wait(self._random.uniform(*_PAUSE_SECONDS)):
@@ -150,7 +150,7 @@ class _WebServer:
 
 @contextmanager
 def model_process(seed: str) -> Generator[str]:
-    """Run the model of the soak for the length of the block; its address."""
+    """Run the model of the soak for the length of the block; yield its address."""
     child = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak.model", seed],
         cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -45,7 +45,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
         "memory in use",
         f"{outcome.used_mb[-1]:.0f} MB, {outcome.grown_mb:+.0f} MB after the beginning",
     )
-    yield "processes, threads, open files left", ", ".join(outcome.left) or "none"
+    yield "processes, threads, open files left", ", ".join(outcome.leaks) or "none"
 
 
 def _late(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""The whole soak: start, let everything fail for a while, end, and count what is left."""
+"""The whole soak: start, let everything fail for a while, end, and count the leaks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.support.census import Census, take_census
 from xai_mcp_agent.canvas.lease import bridge_of
 
 from .agents import Agents
-from .complaints import reported_to
+from .complaints import report_to
 from .fleet import Fleet, model_process
-from .stalls import Stalls, watched
+from .stalls import Stalls, watch
 from .tally import Tally
 
 _SETTINGS, _TRUST = "XAI_MCP_SETTINGS", "XAI_MCP_TRUST"
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """Outcome of the soak. `left` are processes, threads and files that were not there at first.
+    """Outcome of the soak. `leaks` are processes, threads and files that were not there at first.
 
     `memory_mb` is the memory of the process. `used_mb` is that without the free memory that the
     allocator keeps: once after the beginning, and once at the end.
@@ -63,7 +63,7 @@ class Outcome:
     idle: Stalls = field(default_factory=Stalls)
     memory_mb: list[float] = field(default_factory=list[float])
     used_mb: list[float] = field(default_factory=list[float])
-    left: list[str] = field(default_factory=list[str])
+    leaks: list[str] = field(default_factory=list[str])
 
     @property
     def grown_mb(self) -> float:
@@ -72,8 +72,8 @@ class Outcome:
 
     @property
     def failures(self) -> list[str]:
-        """The reasons why it failed; empty if it did not."""
-        failures = [*self.tally.unexplained, *(f"left at the end: {x}" for x in self.left)]
+        """The reasons for failure; empty after a success."""
+        failures = [*self.tally.unexplained, *(f"left at the end: {x}" for x in self.leaks)]
         if self.grown_mb > _ALLOWED_GROWTH_MB:
             failures.append(f"memory grew by {self.grown_mb:.0f} MB")
         if not self.tally.results:
@@ -85,14 +85,14 @@ def soak(plan: Plan, show: Callable[[Outcome], None]) -> Outcome:
     """Run it; `show` is called every few seconds with the state."""
     outcome = Outcome(plan)
     with (
-        reported_to(outcome.tally.fail),
+        report_to(outcome.tally.fail),
         tempfile.TemporaryDirectory() as folder,
         model_process(plan.seed) as model,
     ):
         _warm_up(Path(folder) / "first", plan, model)
         before = take_census()
         _work(Path(folder) / "soak", outcome, model, show)
-        outcome.left = _left_since(before)
+        outcome.leaks = _leaks_since(before)
     return outcome
 
 
@@ -103,7 +103,7 @@ def _work(folder: Path, outcome: Outcome, model: str, show: Callable[[Outcome], 
         ExitStack() as stack,
     ):
         outcome.attacks = fleet.attacks
-        outcome.stalls, outcome.idle = stack.enter_context(watched(bridge))
+        outcome.stalls, outcome.idle = stack.enter_context(watch(bridge))
         stack.enter_context(agents.at_work())
         stack.enter_context(fleet.under_attack())
         start = time.monotonic()
@@ -128,7 +128,7 @@ def _world(
     file = folder / "mcp_settings.json"
     file.write_text(json.dumps(fleet.settings), encoding="utf-8")
     os.environ[_SETTINGS] = str(file)
-    os.environ[_TRUST] = "1"  # nobody is there to trust the new file
+    os.environ[_TRUST] = "1"  # no person can agree to the new file
     ctx: dict[str, Any] = {}
     names = list(fleet.settings["mcpServers"])
     with fleet.running():
@@ -148,11 +148,11 @@ def _warm_up(folder: Path, plan: Plan, model: str) -> None:
         agents.run_once("first", random.Random(plan.seed))
 
 
-def _left_since(before: Census) -> list[str]:
+def _leaks_since(before: Census) -> list[str]:
     deadline = time.monotonic() + _END_SECONDS
-    while (left := take_census().more_than(before)) and time.monotonic() < deadline:
+    while (leaks := take_census().more_than(before)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return left
+    return leaks
 
 
 def _memory_mb() -> float:

@@ -36,13 +36,13 @@ class Stalls:
 
 
 def percentile(seconds: array[float], percent: float) -> float:
-    """The delay that so many of a hundred do not exceed."""
-    ordered = sorted(seconds) or [0.0]
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+    """Return the delay that this percentage does not exceed."""
+    values = sorted(seconds) or [0.0]
+    return values[min(len(values) - 1, int(len(values) * percent / 100))]
 
 
 @contextmanager
-def watched(bridge: Bridge) -> Generator[tuple[Stalls, Stalls]]:
+def watch(bridge: Bridge) -> Generator[tuple[Stalls, Stalls]]:
     """Watch the bridge's loop, and an idle one beside it, which shows the share of the machine."""
     ours, idle = Stalls(), Stalls()
     portal = Portal(_stay)

@@ -31,7 +31,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     peers = [*PEERS, fake("Stuck")]
     with Lab({x.name: here for x in peers}, tmp_path) as lab:
         yield lab
-    assert lab.left() == []
+    assert lab.server_pids() == []
 
 
 def ready(lab: Lab, *names: str) -> dict[str, object]:
@@ -45,7 +45,7 @@ def test_a_client_that_hangs_is_ended_in_time_with_the_servers_it_started(lab: L
         reply = lab.ask(peer, ready(lab, "a", "b", "trap"), SHORT_SECONDS)
         assert reply.problem == "none within 1 s"
         assert reply.measurements is None
-    wait_until(lambda: lab.left() == [], "the servers of the ended client end")
+    wait_until(lambda: lab.server_pids() == [], "the servers of the ended client end")
 
 
 def test_the_bridge_is_measured_beside_a_missing_server_and_reports_the_reason(lab: Lab) -> None:

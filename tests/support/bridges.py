@@ -42,10 +42,10 @@ def wait_for_loss(bridge: Bridge, server: str, seconds: float = 20.0) -> None:
 
 def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
     """Wait until the catalog has this tool."""
-    return bridge.run(listed_tool, server, tool)
+    return bridge.run(wait_until_listed, server, tool)
 
 
-async def listed_tool(operations: Operations, server: str, tool: str) -> Tool:
+async def wait_until_listed(operations: Operations, server: str, tool: str) -> Tool:
     """The same on the bridge's loop."""
     with anyio.fail_after(_TOOL_SECONDS):
         while (entry := operations.engine.catalog.tool(server, tool)) is None:

@@ -27,7 +27,7 @@ class Bare(Driver):
         self._owners = Owners()
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
-        failed: dict[str, str] = {}
+        errors: dict[str, str] = {}
 
         async def start(name: str) -> None:
             try:
@@ -35,10 +35,10 @@ class Bare(Driver):
                     lambda ready: self._own(name, servers[name], usable, ready)
                 )
             except RuntimeError as error:
-                failed[name] = str(error)
+                errors[name] = str(error)
 
         await asyncio.gather(*(start(name) for name in servers))
-        return failed
+        return errors
 
     async def _own(
         self, name: str, entry: Entry, usable: Usable, ready: Callable[[], None]
@@ -102,8 +102,8 @@ async def _client(entry: Entry) -> AsyncIterator[Any]:
         from mcp.client.stdio import stdio_client
         from mcp.client.streamable_http import streamablehttp_client
 
-        opened = streamablehttp_client(url) if url else stdio_client(target)
-        read, write, *_ = await stack.enter_async_context(opened)
+        transport = streamablehttp_client(url) if url else stdio_client(target)
+        read, write, *_ = await stack.enter_async_context(transport)
         session = await stack.enter_async_context(ClientSession(read, write))
         await session.initialize()
         yield session

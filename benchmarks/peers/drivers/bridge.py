@@ -18,20 +18,20 @@ class InAnAgent(Driver):
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         entries = {name: {**x, "startTimeout": START_SECONDS} for name, x in servers.items()}
         self._bridge = Bridge({"mcpServers": entries})
-        failed: dict[str, str] = {}
+        errors: dict[str, str] = {}
 
         async def on_its_loop(operations: Operations) -> None:
             async def list_tools(name: str) -> None:
                 try:
                     usable(name, len(await operations.list_tools(name)))
                 except Exception as error:  # noqa: BLE001 - any error is a result here
-                    failed[name] = str(error)
+                    errors[name] = str(error)
 
             await operations.start(*servers)
             await asyncio.gather(*(list_tools(name) for name in servers))
 
         await asyncio.wrap_future(self._bridge.submit(on_its_loop))
-        return failed
+        return errors
 
     async def list_again(self, server: str) -> int:
         (listing,) = await self._bridge.aio.refresh(server)
