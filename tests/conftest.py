@@ -29,7 +29,7 @@ from .support.environments import (
     refresh_component_copies,
 )
 from .support.learning_agents import LearningAgent
-from .support.warm_python import kept_warm
+from .support.warm_python import warm_interpreter
 
 # Tests write their own settings files; the questions about foreign ones have their own tests.
 os.environ["XAI_MCP_TRUST"] = "1"
@@ -157,7 +157,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     if not hasattr(config, "workerinput"):  # once, before the processes of a parallel run start
         refresh_component_copies()
-    warm = kept_warm()
+    warm = warm_interpreter()
     warm.__enter__()
     config.add_cleanup(lambda: warm.__exit__(None, None, None))
 

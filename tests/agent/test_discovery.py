@@ -318,6 +318,8 @@ def test_the_needed_tool_is_called_within_the_budget(
     large_bridge: Bridge, model: str, protocol: str
 ):
     runs = run_all(large_bridge, model, protocol)
-    missed = [(x.task.request, x.called, x.search_results, x.answer) for x in runs if not x.is_done]
+    missed = [
+        (x.task.request, x.called_tools, x.search_results, x.answer) for x in runs if not x.is_done
+    ]
     assert len(missed) <= 1, missed
     assert max(y for x in runs for y in x.tokens) <= LARGE_BUDGET

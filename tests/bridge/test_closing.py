@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, script
 from tests.support.bridges import bridge_with
-from tests.support.census import nothing_is_left
+from tests.support.census import no_leaks
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
@@ -31,7 +31,7 @@ def _warm() -> Generator[None]:
     """Open a first bridge: everything that it loads and keeps open is not a leak."""
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
-    with nothing_is_left():
+    with no_leaks():
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import agent_nodes, call, chain, drawn, make, play, shout
+from tests.support.canvas import agent_nodes, call, chain, make, play, shout, tool_nodes
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, SettingsError, UnknownAgent, XaiMcpError
@@ -226,7 +226,7 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
 
     run.on_thought = chain(call(note))
     with scripted(*steps) as (_, model):
-        play({}, *agent_with(**model), run, tools=[drawn("shout", shout_here)])
+        play({}, *agent_with(**model), run, tools=[tool_nodes("shout", shout_here)])
     assert thoughts == [
         ("First I shout.", 3),
         (f'Using shout(input="\u65e5\u672c{"!" * 58}"...).', 5),

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.canvas_file import load, problems
 from tests.support.model_endpoint import ReceivedRequest, calls, model_endpoint, says
-from tests.support.scripts import Finished, compile_workflow, run_script
+from tests.support.scripts import ScriptResult, compile_workflow, run_script
 from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL
 from xai_mcp_agent.bridge.transcript import read_transcript
@@ -96,17 +96,17 @@ class Runs:
     """The run of each example, and what the model of one was asked."""
 
     folder: Path
-    results: dict[str, Finished]
+    results: dict[str, ScriptResult]
     requests: list[ReceivedRequest]
 
     def transcript(self, name: str) -> Path:
         return self.folder / f"{name}.jsonl"
 
 
-def run_all(folder: Path, names: Iterable[str], **variables: str) -> dict[str, Finished]:
+def run_all(folder: Path, names: Iterable[str], **variables: str) -> dict[str, ScriptResult]:
     """Compile and run these workflows; each with its transcript beside it."""
 
-    def run_one(name: str) -> Finished:
+    def run_one(name: str) -> ScriptResult:
         transcript = str(folder / f"{name}.jsonl")
         return run_script(folder / f"{name}.py", XAI_MCP_TRANSCRIPT=transcript, **variables)
 
@@ -177,7 +177,7 @@ def calls_in(transcript: Path) -> list[tuple[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def drawn_results(runs: Runs) -> dict[str, Finished]:
+def drawn_results(runs: Runs) -> dict[str, ScriptResult]:
     """The runs of the drawn workflows; no model is to be reached."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(runs.folder)
@@ -191,7 +191,7 @@ def drawn_results(runs: Runs) -> dict[str, Finished]:
 
 @pytest.mark.parametrize("name", CALL_COUNTS)
 def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
-    runs: Runs, drawn_results: dict[str, Finished], name: str
+    runs: Runs, drawn_results: dict[str, ScriptResult], name: str
 ) -> None:
     result, calls = drawn_results[f"{name}_drawn"], calls_in(runs.transcript(name))
     assert (result.status, result.errors) == (0, "")

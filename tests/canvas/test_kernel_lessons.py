@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kernels import Kernel, Ran
+from tests.support.kernels import CellResult, Kernel
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.build_lessons import solution_of, start_of
@@ -60,7 +60,7 @@ def goals_in(output: str) -> list[str]:
     return output.partition(HEAD)[2].splitlines()
 
 
-def goals_in_lab(run: Ran) -> list[str]:
+def goals_in_lab(run: CellResult) -> list[str]:
     """The same in a lab: a separate output at the end, to which the panel scrolls."""
     assert HEAD not in run.output
     return goals_in(run.displayed[-1]["text/plain"])

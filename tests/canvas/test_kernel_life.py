@@ -173,7 +173,7 @@ def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kern
 
 
 ASK = """
-from tests.support.canvas import agent_nodes, drawn
+from tests.support.canvas import agent_nodes, tool_nodes
 from tests.support.model_endpoint import calls, model_endpoint
 
 def ask():
@@ -181,7 +181,7 @@ def ask():
     run = make(AgentRun, agent_name="a", conversation="Go.")
     with model_endpoint([calls(("note", {})), calls(("it_never", {}))]) as endpoint:
         nodes = agent_nodes(make(AgentUseMCPTools, server_name="it"), **endpoint.inputs)
-        play({}, *nodes, run, tools=[drawn("note", lambda _: "NOTED")])
+        play({}, *nodes, run, tools=[tool_nodes("note", lambda _: "NOTED")])
 """
 
 

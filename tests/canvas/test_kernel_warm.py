@@ -13,7 +13,7 @@ import pytest
 from tests.support import fault_server
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
-from tests.support.kernels import Kernel, Ran
+from tests.support.kernels import CellResult, Kernel
 from tests.support.processes import is_running, wait_until
 
 BEGIN = """
@@ -78,7 +78,7 @@ def pids(shell: Kernel, *servers: str) -> list[int]:
     return [last_number(shell.run(f"print(call({x!r}))")) for x in servers]
 
 
-def last_number(run: Ran) -> int:
+def last_number(run: CellResult) -> int:
     """The number on the last line."""
     return int(run.output.splitlines()[-1])
 

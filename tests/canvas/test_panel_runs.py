@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kernels import Kernel, Ran, kernel
+from tests.support.kernels import CellResult, Kernel, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow
@@ -74,20 +74,20 @@ def shell(folder: Path) -> Iterator[Kernel]:
         yield running
 
 
-def ask(shell: Kernel, path: str, question: str = "") -> Ran:
+def ask(shell: Kernel, path: str, question: str = "") -> CellResult:
     return shell.run(f"{IMPORT}; ask({path!r}, {question!r})")
 
 
-def events(ran: Ran, event: str) -> list[dict[str, Any]]:
+def events(ran: CellResult, event: str) -> list[dict[str, Any]]:
     return [x for x in ran.events if x["event"] == event]
 
 
-def node_states(ran: Ran) -> list[dict[str, Any]]:
+def node_states(ran: CellResult) -> list[dict[str, Any]]:
     """The states of nodes, in order."""
     return [node for x in events(ran, "Nodes") for node in x["nodes"]]
 
 
-def answer(ran: Ran, number: int = -1) -> str:
+def answer(ran: CellResult, number: int = -1) -> str:
     """An answer of an agent, the last one, without its marks."""
     return events(ran, "RunFinished")[number]["answer"]
 

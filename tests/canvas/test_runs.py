@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import agent_nodes, call, chain, drawn, make, play
+from tests.support.canvas import agent_nodes, call, chain, make, play, tool_nodes
 from tests.support.processes import is_running, pid_in, wait_until
 from xai_mcp_agent.agent_components import AgentRun, AgentRunTool, AgentUseMCPTools
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
@@ -61,7 +61,7 @@ def burn(_: Any) -> None:
 
 def cooking() -> Flow:
     """A drawn tool that raises."""
-    return drawn("cook", burn)
+    return tool_nodes("cook", burn)
 
 
 def agent(*servers: str, **inputs: Any) -> Flow:

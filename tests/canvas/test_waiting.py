@@ -15,7 +15,7 @@ from xai_components.xai_utils.utils import Print
 from tests.support.canvas import agent_nodes, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from tests.support.processes import wait_until
-from tests.support.scripts import Finished, child_environment, compile_workflow, run_script
+from tests.support.scripts import ScriptResult, child_environment, compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
 from tests.support.small_workflows import agent_workflow
 from tests.support.terminals import terminal
@@ -90,15 +90,15 @@ def tidy(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]
 
 
 @pytest.fixture
-def approve(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
+def approve(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., ScriptResult]:
     """The command, with the words after `plan approve tidying.run.json`."""
 
-    def approve(*words: str) -> Finished:
+    def approve(*words: str) -> ScriptResult:
         capsys.readouterr()
         with pytest.raises(SystemExit) as exit_:
             run_command(["plan", "approve", "tidying.run.json", *words])
         output, errors = capsys.readouterr()
-        return Finished(int(exit_.value.code or 0), output, errors)
+        return ScriptResult(int(exit_.value.code or 0), output, errors)
 
     return approve
 
@@ -109,7 +109,7 @@ def journal(folder: Path) -> list[str]:
 
 
 def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
-    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., ScriptResult]
 ) -> None:
     script, file = compile_flow(folder, tidying(endpoint)), folder / "tidying.run.json"
     output = run_to_end(script)
@@ -163,7 +163,7 @@ def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
     folder: Path,
     endpoint: ModelEndpoint,
     tidy: Callable[..., str],
-    approve: Callable[..., Finished],
+    approve: Callable[..., ScriptResult],
 ) -> None:
     file = folder / "tidying.run.json"
     tidy(endpoint)
@@ -186,7 +186,7 @@ def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
 
 
 def test_a_run_waits_even_if_a_person_is_present_and_a_changed_tool_needs_a_new_approval(
-    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., ScriptResult]
 ) -> None:
     script = compile_flow(folder, tidying(endpoint, wait_for_approval=True))
     with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
@@ -203,7 +203,7 @@ def test_a_run_waits_even_if_a_person_is_present_and_a_changed_tool_needs_a_new_
 
 
 def test_a_call_is_not_made_again_after_its_process_was_killed(
-    folder: Path, approve: Callable[..., Finished]
+    folder: Path, approve: Callable[..., ScriptResult]
 ) -> None:
     """It is unknown whether the call was made; the model reads that, and the answer is used up."""
     shred = calls(("shredder_shred", {"paper": "a library"}))
@@ -230,7 +230,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
 
 
 def test_rules_count_the_calls_before_a_run_waited(
-    folder: Path, tidy: Callable[..., str], approve: Callable[..., Finished]
+    folder: Path, tidy: Callable[..., str], approve: Callable[..., ScriptResult]
 ) -> None:
     """The used part of a limit stays used, and so does a word that a rule derived from a call."""
     settings = json.loads((folder / "mcp_settings.json").read_text(encoding="utf-8"))
@@ -257,7 +257,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     folder: Path,
     endpoint: ModelEndpoint,
     tidy: Callable[..., str],
-    approve: Callable[..., Finished],
+    approve: Callable[..., ScriptResult],
 ) -> None:
     """Otherwise a restored backup would repeat a destructive call."""
     file = folder / "tidying.run.json"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import SERVERS, Cli, Ran
+from tests.support.commands import SERVERS, Cli, CommandResult
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.canvas.person import describe_parts
 from xai_mcp_agent.core.visible import escape_hidden
@@ -47,7 +47,7 @@ def entry(file: Path, name: str) -> Any:
     return json5.loads(file.read_text())["mcpServers"][name]
 
 
-def unchanged(ran: Ran, file: Path, status: int, *texts: str) -> bool:
+def unchanged(ran: CommandResult, file: Path, status: int, *texts: str) -> bool:
     """Return whether a failed command has these texts; check its status and the unchanged file."""
     assert (ran.status, file.read_text()) == (status, MINE)
     return all(x in ran.text for x in texts)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Cli, Ran, write_settings
+from tests.support.commands import Cli, CommandResult, write_settings
 from tests.support.fitting import POST, SHOP
 from tests.support.learning_agents import LearningAgent
 from tests.support.recorded import NOON, a_history, a_tool, place_of_file, write_history
@@ -46,7 +46,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def diff(web: str, cli: Cli) -> Callable[[str], Ran]:
+def diff(web: str, cli: Cli) -> Callable[[str], CommandResult]:
     return lambda words: cli(f"history diff {words} --store", web)
 
 

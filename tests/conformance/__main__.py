@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 
 from benchmarks import page
-from tests.support.warm_python import kept_warm
+from tests.support.warm_python import warm_interpreter
 
 from . import report, suite
 from .server_half import run_servers, server_scenarios
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     except CannotRun as cause:
         print(f"Conformance: not run, {cause}", file=sys.stderr)
         return 3
-    with kept_warm():
+    with warm_interpreter():
         outcomes = [_print(outcome) for outcome in _run(chosen)]
     print(report.summary(outcomes))
     if options.write:

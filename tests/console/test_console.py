@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.screens import STARTED, Paper, shown
+from tests.support.screens import STARTED, Paper, render
 from xai_mcp_agent import BadSetting, ToolResult
 from xai_mcp_agent.agent.events import (
     ConversationFolded,
@@ -71,7 +71,7 @@ def test_an_event_that_cannot_be_shown_does_not_end_the_run(
 
 
 def test_a_run_reads_from_top_to_bottom() -> None:
-    assert shown(
+    assert render(
         STARTED,
         FIRST,
         TextArrived("I will "),
@@ -91,25 +91,25 @@ def test_a_run_reads_from_top_to_bottom() -> None:
         " 2. It is 3.",
         "== helper: 2 turns, 1 tool call, 1.2 s, 10 + 5 tokens",
     ]
-    broken = shown(STARTED, FIRST, TextArrived("Hello, there is "), RunFailed("the line is dead"))
+    broken = render(STARTED, FIRST, TextArrived("Hello, there is "), RunFailed("the line is dead"))
     assert broken.endswith("\n 1. Hello, there is\n    !! helper stopped: the line is dead")
 
 
 def test_a_result_is_shown_in_a_few_clean_lines() -> None:
-    text = shown(STARTED, call_end("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
+    text = render(STARTED, call_end("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
     assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(text)
     assert "gone" in text
-    text = shown(STARTED, call_end("\n".join(f"line {n}" for n in range(20))))
+    text = render(STARTED, call_end("\n".join(f"line {n}" for n in range(20))))
     assert "line 5" in text
     assert "line 6" not in text
     assert "... 14 more lines" in text
-    assert shown(STARTED, call_end('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
-    text = shown(STARTED, call_end("it: gone.\n  Next step: look.", is_error=True))
+    assert render(STARTED, call_end('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
+    text = render(STARTED, call_end("it: gone.\n  Next step: look.", is_error=True))
     assert text.split("\n")[1:] == [
         "    !! add (0.50 s): it: gone.",
         "         Next step: look.",
     ]
-    lines = shown(STARTED, call_end("x" * 1_000_000)).split("\n")
+    lines = render(STARTED, call_end("x" * 1_000_000)).split("\n")
     assert len(lines) < 12
     assert max(map(len, lines)) <= 80
     assert "more characters" in lines[-1]
@@ -132,11 +132,11 @@ def test_a_result_is_shown_in_a_few_clean_lines() -> None:
     ],
 )
 def test_changes_and_reached_limits_are_reported(event: RunEvent, words: str) -> None:
-    assert words in " ".join(shown(STARTED, event).split())
+    assert words in " ".join(render(STARTED, event).split())
 
 
 def test_quiet_shows_only_errors_and_their_agents() -> None:
-    text = shown(
+    text = render(
         RunStarted("helper", "m", "native", (), ("bad: no such program.",)),
         FIRST,
         TextArrived("I will add."),
@@ -156,7 +156,7 @@ def test_quiet_shows_only_errors_and_their_agents() -> None:
 
 
 def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns() -> None:
-    lines = shown(
+    lines = render(
         STARTED,
         FIRST,
         ThoughtFinished(1, "", 1, Usage(1200, 5, 1000)),
@@ -177,11 +177,11 @@ def test_the_port_wins_over_the_environment_and_a_wrong_wish_names_the_choices(
     with pytest.raises(BadSetting, match=r"`show`.*quiet, normal, verbose"):
         Paper().console(show="loud")
     monkeypatch.setenv(VARIABLE, "quiet")
-    assert shown(STARTED) == ""
-    assert "== helper" in shown(STARTED, show="normal")
+    assert render(STARTED) == ""
+    assert "== helper" in render(STARTED, show="normal")
     monkeypatch.setenv(VARIABLE, "louder")
     for _ in range(2):
-        assert shown(STARTED) == "== helper: offline rules, 1 tool"
+        assert render(STARTED) == "== helper: offline rules, 1 tool"
     (message,) = caplog.messages
     assert message.startswith("XAI_MCP_SHOW is 'louder'. Set it to one of: quiet")
 

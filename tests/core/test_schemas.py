@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.any_json import JSON, SCHEMA_PARTS, SCHEMAS
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.provider_schema import function_parameters
 from xai_mcp_agent.core.schema_check import ArgumentChecks, SchemaCheck, is_pattern
@@ -314,4 +314,4 @@ def test_an_example_of_a_hostile_schema_takes_little_time():
         {"$defs": {"it": {"allOf": [it] * 10, "anyOf": [it] * 10}}, **object_with(x=it)},
     ]  # fmt: skip
     for schema in schemas:
-        done_within(0.3, lambda schema=schema: example_arguments(schema))
+        compute_within(0.3, lambda schema=schema: example_arguments(schema))

@@ -45,7 +45,7 @@ async def server_of(client: Client) -> int:
 def wait_until_ended(servers: WarmServers, *pids: int) -> None:
     """Wait until these processes have ended and have left nothing behind."""
     wait_until(lambda: not any(map(is_running, pids)), "they have ended")
-    wait_until(lambda: not servers.left(), "no process and no file is left")
+    wait_until(lambda: not servers.folders(), "no process and no file is left")
 
 
 async def test_clients_that_come_at_once_share_one_process(servers: WarmServers) -> None:
@@ -86,7 +86,7 @@ def test_an_idle_process_ends(servers: WarmServers, capsys: pytest.CaptureFixtur
     result = servers.run("--socket", "--idle", "1")
     assert result.returncode == 0, result.stderr
     assert "serve --attach" in result.stdout
-    assert servers.left() == []
+    assert servers.folders() == []
     with pytest.raises(SystemExit):
         run(["serve", "--status", "--settings", str(servers.file)])
     assert "No process keeps" in capsys.readouterr().out

@@ -94,7 +94,7 @@ def test_servers_behind_a_url_and_servers_with_state_are_not_shared(
     servers.file.write_text(json.dumps({"mcpServers": {"notes": entry}}))
     settings = load_settings(servers.file)
     assert warm.WarmRoute(settings, pytest.fail)(settings.sources["notes"]).through == ()
-    assert servers.left() == []
+    assert servers.folders() == []
 
 
 @pytest.mark.parametrize("is_on", ["1", "0"])

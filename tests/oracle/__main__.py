@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from tests.support.warm_python import kept_warm
+from tests.support.warm_python import warm_interpreter
 
 from . import tables
 from .recorders import RECORDERS, current_rows
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, show differences")
     options = parser.parse_args()
     os.environ["XAI_MCP_TRUST"] = "1"
-    with kept_warm():
+    with warm_interpreter():
         for name in [options.only] if options.only else RECORDERS:
             rows = current_rows(name)
             print(tables.differences(tables.read(name), rows) or f"{name}: the same")

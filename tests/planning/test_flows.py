@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.planning import Flow, Planner
 
@@ -100,7 +100,7 @@ def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str) -
     """Schemas come from strangers."""
     hostile = {"id": 1, "server": "s", "name": "x", "description": "",
            "input_schema": HOSTILE[name], "output_schema": HOSTILE[name]}  # fmt: skip
-    assert done_within(5 * _STEP_SECONDS, lambda: len(Planner([hostile]))) == 1
+    assert compute_within(5 * _STEP_SECONDS, lambda: len(Planner([odd]))) == 1
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent.planning import Edge, FromResult, Missing, Plan, Planner, Value
 from xai_mcp_agent.planning.request import mentions_in
 
@@ -120,11 +120,11 @@ def test_a_plan_among_thousands_of_tools_takes_a_fifth_of_a_second() -> None:
         for x in TOOLS
     ]
     planner = Planner([*TOOLS, *many])
-    plan = done_within(
+    plan = compute_within(
         2 * _STEP_SECONDS, lambda: planner.plan("Cancel my order. My email is a@b.org")
     )
     assert plan.calls
-    done_within(_STEP_SECONDS, lambda: planner.update(many[0]))
+    compute_within(_STEP_SECONDS, lambda: planner.update(many[0]))
 
 
 def test_each_value_of_a_request_has_one_reading() -> None:

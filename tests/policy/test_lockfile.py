@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.warm_python import warm_python
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.policy import lockfile
@@ -273,7 +273,7 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
     many = ", ".join(f'"tool_{number}": "{ONE}"' for number in range(100_000))
     text = f'{{"sources": {{"mcp:a": {{"accepted": {{{many}, "tool_99999": "{TWO}"}}}}}}}}'
     with pytest.raises(Unreadable, match='"tool_99999" is there twice'):
-        done_within(10, lambda: read_lock(text))
+        compute_within(10, lambda: read_lock(text))
 
 
 def test_a_name_that_looks_like_one_that_is_off_is_off():

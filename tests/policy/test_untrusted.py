@@ -25,7 +25,7 @@ from tests.support.journals import calls_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
 from tests.support.processes import wait_until
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SourceFailed, Tool, ToolKey
 from xai_mcp_agent.canvas.sources import SourceChoice, use_source
 from xai_mcp_agent.canvas.toolbelts import define_tool
@@ -376,7 +376,7 @@ def test_a_published_attack_is_marked_and_an_honest_text_is_not():
     verbs = "ignore do not tell send before using any read .ssh when this tool is available "
     for piece in ("ignore ", "do not ", "send all to ", verbs, "a", " ", "\u0430", "before using "):
         text = piece * (20_000 // len(piece))
-        done_within(10, lambda text=text: list(find_orders(text)))
+        compute_within(10, lambda text=text: list(find_orders(text)))
 
 
 def test_an_order_is_marked_in_any_text_that_a_model_reads():

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent import Secret
 from xai_mcp_agent.secrets.redactor import Redactor, redact_args, redact_url
 from xai_mcp_agent.secrets.search import (
@@ -225,4 +225,4 @@ def test_any_message_is_masked_and_cut(text: str):
 
 def test_hostile_texts_take_no_longer_than_others():
     for text in ("a ", "x", "password ", "1", "1 ", "a1", "is ", "x. ", ".", "@", "key: ", "a=b "):
-        done_within(0.5, lambda text=text: mask_speech(text * 100_000, REDACT))
+        compute_within(0.5, lambda text=text: mask_speech(text * 100_000, REDACT))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.support.http_service import HttpService, Reply, http_service
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent.sources.fetching import FetchLimits, HttpStatusError, fetch, fetch_from
 
 LIMITS = FetchLimits(seconds=0.3, read_seconds=0.2, max_bytes=10_000)
@@ -44,7 +44,7 @@ def dripping(head: bytes) -> Generator[str]:
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_an_answer_that_comes_byte_by_byte_ends_in_time(head: bytes):
     with dripping(head) as url, pytest.raises(OSError, match=r"not there after 0\.3 s"):
-        done_within(5, lambda: fetch(url, LIMITS))
+        compute_within(5, lambda: fetch(url, LIMITS))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpServi
 def test_an_answer_larger_than_the_limit_is_refused(service: HttpService):
     service.replies["*"] = lambda _: Reply(pieces=itertools.repeat(b"x" * 1000, 100_000))
     with pytest.raises(OSError, match="larger than 10,000 bytes"):
-        done_within(5, lambda: fetch(service.url, LIMITS))
+        compute_within(5, lambda: fetch(service.url, LIMITS))
 
 
 def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpService):

@@ -41,13 +41,13 @@ def serving_admin(
         servers.append(uvicorn.Server(config))
         await servers[0].serve()
 
-    served = bridge.submit(serve)
+    future = bridge.submit(serve)
     try:
         wait_until(lambda: bool(servers and servers[0].started), "the REST interface answers")
         yield f"http://127.0.0.1:{port}"
     finally:
         servers[0].should_exit = True
-        served.result(SECONDS)
+        future.result(SECONDS)
 
 
 class Event(NamedTuple):
@@ -118,16 +118,16 @@ def next_event(events: Iterator[Event], name: str, /, **facts: Any) -> Event:
     return next(x for x in events if x.name == name and facts.items() <= x.data.items())
 
 
-def all_events(events: Iterator[Event], *wanted: tuple[str, dict[str, Any]]) -> list[Event]:
+def all_events(events: Iterator[Event], *expected: tuple[str, dict[str, Any]]) -> list[Event]:
     """The next events of these names and facts, in whatever order they come."""
     matches: dict[int, Event] = {}
     for event in events:
-        for number, (name, facts) in enumerate(wanted):
+        for number, (name, facts) in enumerate(expected):
             if event.name == name and facts.items() <= event.data.items():
                 matches.setdefault(number, event)
-        if len(matches) == len(wanted):
+        if len(matches) == len(expected):
             break
-    return [matches[x] for x in range(len(wanted))]
+    return [matches[x] for x in range(len(expected))]
 
 
 def _events(lines: Iterator[str]) -> Iterator[Event]:

@@ -59,10 +59,10 @@ def asking() -> MCPServer:
         request_type, result_type = _REQUESTS[method]
         request = request_type.model_validate({"method": method, "params": params})
         if (ctx.protocol_version or "") >= _MODERN:
-            done = int(ctx.request_state or 0)
-            if done < rounds:
+            count = int(ctx.request_state or 0)
+            if count < rounds:
                 return types.InputRequiredResult(
-                    request_state=str(done + 1), input_requests={"it": request}
+                    request_state=str(count + 1), input_requests={"it": request}
                 )
             return _result_of((ctx.input_responses or {})["it"])
         whose = ServerMessageMetadata(related_request_id=ctx.request_id) if says_whose else None
@@ -86,10 +86,10 @@ def asking() -> MCPServer:
     @server.tool(title="Sign in first", icons=[ICON])
     async def locked() -> str:
         """Refuse until a page was opened."""
-        opened = types.ElicitRequestURLParams(
+        page_params = types.ElicitRequestURLParams(
             message="Sign in there.", url="https://example.org/sign-in", elicitation_id="e1"
         )
-        raise UrlElicitationRequiredError([opened])
+        raise UrlElicitationRequiredError([page_params])
 
     @server.resource("asking://page", title="A page", icons=[ICON])
     def page_() -> str:

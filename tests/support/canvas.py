@@ -96,7 +96,7 @@ def call(function: Any, value: Any = None) -> Call:
     return node
 
 
-def drawn(name: str, function: Any, **inputs: Any) -> list[Component]:
+def tool_nodes(name: str, function: Any, **inputs: Any) -> list[Component]:
     """A drawn tool: what `function` makes of its input."""
     start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
     work = call(function, start.tool_input)
@@ -105,7 +105,7 @@ def drawn(name: str, function: Any, **inputs: Any) -> list[Component]:
 
 def shout() -> list[Component]:
     """A drawn tool that writes a text in capitals."""
-    return drawn("shout", str.upper)
+    return tool_nodes("shout", str.upper)
 
 
 def agent_nodes(*using: Component, name: str = "a", **inputs: Any) -> list[Component]:

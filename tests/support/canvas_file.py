@@ -20,7 +20,7 @@ from xai_mcp_agent.drawing.rules import Classes, Document, Item, links_of, load,
 from xai_mcp_agent.drawing.workflow import fits
 
 __all__ = [
-    "Document", "fits", "lead_back", "links_of", "load", "named_links", "nodes_of", "problems",
+    "Document", "fits", "lead_back", "links_by_name", "links_of", "load", "nodes_of", "problems",
 ]  # fmt: skip
 
 _PORT_KEYS = ("id", "name", "label", "varName", "dataType", "in", "links", "parentNode")
@@ -36,15 +36,15 @@ def problems(document: Document, name: str, classes: Classes | None = None) -> l
     kinds = [layer["type"] for layer in document["layers"]]
     if kinds != ["diagram-links", "diagram-nodes"]:
         return [f"the layers are {kinds}: the canvas wants links, then nodes"]
-    if found := [*_keys(document)]:
-        return found
+    if missing := [*_keys(document)]:
+        return missing
     return [
         *rules.problems(document, name, all_components() if classes is None else classes),
         *(x for rule in (_identities, _ports, _links, _values, _colors) for x in rule(document)),
     ]
 
 
-def named_links(document: Document) -> list[tuple[str, str, str]]:
+def links_by_name(document: Document) -> list[tuple[str, str, str]]:
     """Links by the names of their ends: a node that is reloaded has new ids."""
     names = {
         port["id"]: f"{node['name']}.{port['name']}"
@@ -87,8 +87,8 @@ def _keys(document: Document) -> Iterator[str]:
 
 
 def _missing(item: Item, keys: tuple[str, ...]) -> Iterator[str]:
-    called = item.get("name") or item.get("id")
-    yield from (f"{called}: no {key!r}" for key in keys if key not in item)
+    name = item.get("name") or item.get("id")
+    yield from (f"{name}: no {key!r}" for key in keys if key not in item)
 
 
 def _identities(document: Document) -> Iterator[str]:
@@ -117,16 +117,16 @@ def _ports(document: Document) -> Iterator[str]:
 def _links(document: Document) -> Iterator[str]:
     ports = {port["id"]: port for node in nodes_of(document) for port in node["ports"]}
     owners = {port["id"]: node for node in nodes_of(document) for port in node["ports"]}
-    listed = {(port["id"], link) for port in ports.values() for link in port["links"]}
+    pairs = {(port["id"], link) for port in ports.values() for link in port["links"]}
     for link in links_of(document):
         ends = [(link["sourcePort"], link["source"]), (link["targetPort"], link["target"])]
         if any(port not in ports or owners[port]["id"] != node for port, node in ends):
             yield f"link {link['id']}: leads to a port that is not there"
             continue
-        listed -= {(port, link["id"]) for port, _ in ends}
+        pairs -= {(port, link["id"]) for port, _ in ends}
         source, target = ports[link["sourcePort"]], ports[link["targetPort"]]
         yield from _link(link, source, target, owners[source["id"]])
-    yield from (f"{ports[port]['name']}: lists a link that is not its own" for port, _ in listed)
+    yield from (f"{ports[port]['name']}: lists a link that is not its own" for port, _ in pairs)
 
 
 def _link(link: Item, source: Item, target: Item, owner: Item) -> Iterator[str]:

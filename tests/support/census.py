@@ -54,7 +54,7 @@ def take_census() -> Census:
 
 
 @contextmanager
-def nothing_is_left() -> Generator[Census]:
+def no_leaks() -> Generator[Census]:
     """Soon after the block, everything that it opened must be closed."""
     before = take_census()
     yield before

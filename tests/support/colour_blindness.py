@@ -34,10 +34,10 @@ SIGHTS: dict[str, _Matrix] = {
 
 def difference(one: Rgb, other: Rgb, sight: str) -> float:
     """How far two colours are apart for somebody who sees like this."""
-    return math.dist(_lab(_seen(one, SIGHTS[sight])), _lab(_seen(other, SIGHTS[sight])))
+    return math.dist(_lab(_simulate(one, SIGHTS[sight])), _lab(_simulate(other, SIGHTS[sight])))
 
 
-def _seen(color: Rgb, sight: _Matrix) -> Rgb:
+def _simulate(color: Rgb, sight: _Matrix) -> Rgb:
     """The colour as linear light."""
     light = [_linear(x) for x in color]
     red, green, blue = (sum(a * b for a, b in zip(row, light, strict=True)) for row in sight)

@@ -19,7 +19,7 @@ AS_A_PROCESS = ("-c", "from xai_mcp_agent.cli.main import run; run()")
 _CODE = re.compile(r"\x1b\[[\d;]*m")
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """How a command ended, and what it printed."""
 
     status: int
@@ -43,18 +43,18 @@ class Cli:
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self._capture = capture
 
-    def __call__(self, line: str, *words: str) -> Ran:
+    def __call__(self, line: str, *words: str) -> CommandResult:
         """Run a command; `line` is split as a shell does, `words` stay whole."""
-        return Ran(*command(self._capture, *shlex.split(line), *words))
+        return CommandResult(*command(self._capture, *shlex.split(line), *words))
 
 
 def command(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Run the command; its exit status, stdout and stderr."""
     capture.readouterr()
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_:
         run(words)
     out, err = capture.readouterr()
-    return int(ended.value.code or 0), out, err
+    return int(exit_.value.code or 0), out, err
 
 
 class Screen(io.StringIO):

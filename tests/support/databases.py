@@ -56,7 +56,7 @@ class Server:
         self._shell = subprocess.Popen(
             ["/bin/sh", "-c", _UNTIL_INPUT_ENDS, "sh", *command],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._log, cwd=self._folder,
-            **_unprivileged(),
+            **_user_options(),
         )  # fmt: skip
         wait_until(self._answers, f"PostgreSQL answers (see {self._folder})", _START_SECONDS)
 
@@ -103,7 +103,7 @@ class Server:
     def _run(self, command: Sequence[str | Path]) -> None:
         subprocess.run(
             command, stdout=subprocess.DEVNULL, stderr=self._log, cwd=self._folder, check=True,
-            timeout=_START_SECONDS, **_unprivileged(),
+            timeout=_START_SECONDS, **_user_options(),
         )  # fmt: skip
 
 
@@ -128,20 +128,20 @@ def postgresql() -> Generator[Server | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def place_of(given: str | Path, folder: Path) -> Place:
+def place_of(name: str | Path, folder: Path) -> Place:
     """The place that a person means who names it so, in a project in that folder."""
-    return find_place(Settings(str(folder / "mcp_settings.json"), {}, {}), given, {})
+    return find_place(Settings(str(folder / "mcp_settings.json"), {}, {}), name, {})
 
 
 def _programs() -> Path | None:
     """The folder with the programs of the newest version; Debian does not put them on the path."""
-    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    newest = max(found, key=lambda x: int(x.parent.parent.name), default=None)
+    programs = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    newest = max(programs, key=lambda x: int(x.parent.parent.name), default=None)
     on_path = shutil.which("initdb")
     return newest.parent if newest else Path(on_path).parent if on_path else None
 
 
-def _unprivileged() -> dict[str, object]:
+def _user_options() -> dict[str, object]:
     """PostgreSQL refuses to be run by root."""
     if os.getuid() != 0:
         return {}
@@ -149,5 +149,5 @@ def _unprivileged() -> dict[str, object]:
 
 
 def _user() -> str:
-    known = {x.pw_name for x in pwd.getpwall()}
-    return next(name for name in _USERS if name in known)
+    users = {x.pw_name for x in pwd.getpwall()}
+    return next(name for name in _USERS if name in users)

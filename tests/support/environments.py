@@ -17,13 +17,13 @@ from pathlib import Path
 
 from xai_mcp_agent.core.util import COMPONENT_FILES, LIBRARY, installed_components_folder
 
-from .warm_python import warmed
+from .warm_python import warm_interpreter_in
 
 _COMMAND_SECONDS = 120
 _BUILD_SECONDS = 120
 # Xircuits finds its components by a path beside its own files, and installing ours adds to
 # them: these are real copies. All else is linked.
-_COPIED = ("xircuits", "xai_components")
+_PACKAGES_TO_COPY = ("xircuits", "xai_components")
 _OURS = "xai_mcp_agent"
 # jsonschema works without it: its import takes a second in each process that imports Xircuits.
 _SLOW = "rfc3987_syntax"
@@ -89,7 +89,7 @@ class Environment:
     @contextmanager
     def with_warm_commands(self, folder: Path) -> Iterator[Environment]:
         """In the block, its `python` and `xai-mcp-agent` are forks of a warm process."""
-        with warmed(self.python, folder) as python:
+        with warm_interpreter_in(self.python, folder) as python:
             command = folder / "xai-mcp-agent"
             text = f'#!/bin/sh\nexec {python} {self.root}/bin/xai-mcp-agent "$@"\n'
             command.write_text(text, encoding="utf-8")
@@ -105,7 +105,7 @@ def make_environment(root: Path) -> Environment:
         # No .pth files: one of them may put this package's own checkout on the path.
         if entry.suffix == ".pth" or entry.name.lower().startswith(_OURS) or entry.name == _SLOW:
             continue
-        if entry.name in _COPIED:
+        if entry.name in _PACKAGES_TO_COPY:
             # static: the lab's own scripts, large and not needed without a browser.
             ignore = shutil.ignore_patterns(_OURS, "static")
             shutil.copytree(entry, target / entry.name, ignore=ignore)

@@ -96,8 +96,8 @@ class FaultHttp:
         while True:
             try:
                 return ThreadServer(("127.0.0.1", self._port), _Handler, self, self._tls)
-            except OSError as taken:
-                if taken.errno != errno.EADDRINUSE or time.monotonic() > until:
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > until:
                     raise
                 time.sleep(_POLL_SECONDS)
 
@@ -134,7 +134,7 @@ class FaultHttp:
 
     # For the handler.
 
-    def connected(self, connection: socket.socket) -> None:
+    def remember_connection(self, connection: socket.socket) -> None:
         """Remember a connection, to be cut."""
         self._sockets.append(connection)
 
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.owner = self.server.owner
-        self.owner.connected(self.connection)
+        self.owner.remember_connection(self.connection)
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -165,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/sse/messages":
             self.answer(202)
             self._answer_on_streams(message)
-        elif self._is_forgotten(message):
+        elif self._has_lost_session(message):
             self.answer(404, b"Session not found", "text/plain")
         elif message.get("method") == "subscriptions/listen":
             self._stream(list(self.owner.peer.handle(message)))
@@ -221,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not answers:
             self.answer(202)
         elif len(answers) == 1:
-            self.answer(200, _encoded(answers[0]), "application/json", **headers)
+            self.answer(200, _encode(answers[0]), "application/json", **headers)
         else:
             events = b"".join(_event(x) for x in answers)
             self.answer(200, events, "text/event-stream", **headers)
@@ -229,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Say nothing on the screen."""
 
-    def _is_forgotten(self, message: dict[str, Any]) -> bool:
+    def _has_lost_session(self, message: dict[str, Any]) -> bool:
         if not self.owner.with_sessions or message.get("method") in (
             "initialize",
             "server/discover",
@@ -261,12 +261,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.owner.streams.remove(events)
 
 
-def _encoded(answer: Any) -> bytes:
+def _encode(answer: Any) -> bytes:
     return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
 
 def _event(message: Any) -> bytes:
-    return b"event: message\ndata: %s\n\n" % _encoded(message)
+    return b"event: message\ndata: %s\n\n" % _encode(message)
 
 
 @contextmanager

@@ -50,9 +50,9 @@ _SETTINGS = ("mode", "timeout", "startTimeout", "probeTimeout", "listTimeout", "
 
 def entry(**options: object) -> dict[str, object]:
     """What a settings file holds for this server with these options; `mode` and limits go there."""
-    named = {key: options.pop(key) for key in _SETTINGS if key in options}
-    isolated = ["-S", "-E", __file__, json.dumps(options)]
-    return {"command": sys.executable, "args": isolated, **named}
+    settings = {key: options.pop(key) for key in _SETTINGS if key in options}
+    arguments = ["-S", "-E", __file__, json.dumps(options)]
+    return {"command": sys.executable, "args": arguments, **settings}
 
 
 class FaultServer:
@@ -61,8 +61,8 @@ class FaultServer:
     def __init__(self, options: dict) -> None:
         self.options = options
         self.messages: list[dict] = []
-        self.tools = options.get("tools") or [_listed(name) for name in _TOOLS]
-        self.tools += [_listed(f"tool_{number}") for number in range(options.get("many", 0))]
+        self.tools = options.get("tools") or [_tool_entry(name) for name in _TOOLS]
+        self.tools += [_tool_entry(f"tool_{number}") for number in range(options.get("many", 0))]
         self.features = {x: options[x] for x in ("prompts", "resources") if x in options}
         self.answers: list[dict] = []
         self._listener: object = None
@@ -100,9 +100,9 @@ class FaultServer:
         for what, *how in steps:
             match what:
                 case "line":
-                    yield self._filled(how[0], message).encode("latin-1")
+                    yield self._fill_in(how[0], message).encode("latin-1")
                 case "write":
-                    _write_all(1, self._filled(how[0], message).encode("latin-1"))
+                    _write_all(1, self._fill_in(how[0], message).encode("latin-1"))
                 case "reply":
                     yield _with_id(how[0], message.get("id"))
                 case "error":
@@ -122,9 +122,9 @@ class FaultServer:
                         _write_all(1, how[0].encode("latin-1"))
                         time.sleep(_DRIP_SECONDS)
                 case "times":
-                    _write_all(1, self._filled(how[1], message).encode("latin-1") * how[0])
+                    _write_all(1, self._fill_in(how[1], message).encode("latin-1") * how[0])
 
-    def _filled(self, text: str, message: dict) -> str:
+    def _fill_in(self, text: str, message: dict) -> str:
         return text.replace("ID", str(message.get("id")))
 
     def methods(self) -> list[str]:
@@ -133,7 +133,7 @@ class FaultServer:
 
     def change_tools(self, tools: list, notices: int = 1) -> Iterator[dict]:
         """Offer other tools from now on, and say so as often as that."""
-        self.tools = [_listed(x) if isinstance(x, str) else x for x in tools]
+        self.tools = [_tool_entry(x) if isinstance(x, str) else x for x in tools]
         for _ in range(notices):
             yield self.notice()
 
@@ -152,9 +152,9 @@ class FaultServer:
         )
 
     def initialize(self, message: dict) -> Iterator[dict]:
-        offered = message["params"]["protocolVersion"]
+        version = message["params"]["protocolVersion"]
         yield {
-            "protocolVersion": self.options.get("version", offered),
+            "protocolVersion": self.options.get("version", version),
             "capabilities": self._capabilities(),
             "serverInfo": {"name": "fault", "version": "1"},
             "instructions": self.options.get("instructions", ""),
@@ -374,7 +374,7 @@ _TOOLS: dict[str, Callable[..., Iterator]] = {
 }  # fmt: skip
 
 
-def _listed(name: str) -> dict:
+def _tool_entry(name: str) -> dict:
     schema: dict = {"type": "object"}
     if name == "echo":
         schema = {**schema, "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -447,14 +447,14 @@ def _start_daemon(code: list) -> int:
     """Its process; the one that started it has ended by then."""
     options = f"{code!r}, stdout=subprocess.DEVNULL, start_new_session=True"
     starter = f"import subprocess; print(subprocess.Popen({options}).pid)"
-    done = subprocess.run([sys.executable, "-S", "-c", starter], stdout=subprocess.PIPE)
-    return int(done.stdout)
+    process = subprocess.run([sys.executable, "-S", "-c", starter], stdout=subprocess.PIPE)
+    return int(process.stdout)
 
 
 def _write_all(file: int, data: bytes) -> None:
-    left = memoryview(data)  # a slice of bytes would copy what is left each time
-    while left:
-        left = left[os.write(file, left) :]
+    data = memoryview(data)  # a slice of bytes would copy what is left each time
+    while data:
+        data = data[os.write(file, data) :]
 
 
 def _serve_stdio(options: dict) -> None:

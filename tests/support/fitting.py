@@ -15,9 +15,9 @@ def fitting(
     name: str, description: str, takes: Json | None = None, gives: Json | None = None
 ) -> Tool:
     """A tool that requires all that it takes; without `gives` it does not say what it gives."""
-    taken = {"type": "object", "properties": takes or {}, "required": [*(takes or {})]}
-    given = None if gives is None else {"type": "object", "properties": gives}
-    return Tool(ToolKey("mcp", "", name), description, taken, given)
+    input_schema = {"type": "object", "properties": takes or {}, "required": [*(takes or {})]}
+    output_schema = None if gives is None else {"type": "object", "properties": gives}
+    return Tool(ToolKey("mcp", "", name), description, input_schema, output_schema)
 
 
 PARCEL: Json = {"parcels": {"type": "array", "items": {"properties": {"parcel_id": TEXT}}}}

@@ -34,8 +34,8 @@ def main(store: str, folder: str, source: str, *counts: str) -> None:
     recorder.notice(InventoryChanged(source, Inventory(source, tools)))
     for number in range(first, first + count):
         arguments = {"number": number}
-        key, begun = (look, 0) if number % 2 else (save, recorder.note_call(save, arguments))
-        recorder.record_call(key, 0.001, "", arguments, number=begun)
+        key, start_number = (look, 0) if number % 2 else (save, recorder.note_call(save, arguments))
+        recorder.record_call(key, 0.001, "", arguments, number=start_number)
         if each and (number + 1 - first) % each == 0:
             recorder.flush().result(_SECONDS)
         if not each or (number + 1 - first) % each == 0:

@@ -193,10 +193,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def resolve(monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
     """Look `name` up at these addresses, one after the other, and at the last from then on."""
-    real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
+    real, upcoming = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
 
     def look_up(host: Any, *rest: Any, **more: Any) -> Any:
         text = host.decode() if isinstance(host, bytes) else host
-        return real(next(left) if text == name else host, *rest, **more)
+        return real(next(upcoming) if text == name else host, *rest, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)

@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Ran:
+class CellResult:
     """What came of a piece of code; `error` is an exception's name, `traceback` what is shown.
 
     `displayed` has the richer outputs, by their kind, `events` what the lab's panel gets.
@@ -54,34 +54,38 @@ class Kernel:
         """
         if not self._manager.is_alive():
             self.restart()
-        there = child_environment(folder, **variables)
-        ran = self.run(
+        environment = child_environment(folder, **variables)
+        result = self.run(
             f"%reset -f\nimport os; os.chdir({str(folder)!r})\n"
             "for name in [x for x in os.environ if x.startswith('XAI_')]: del os.environ[name]\n"
-            f"os.environ.update({there!r})"
+            f"os.environ.update({environment!r})"
         )
-        assert not ran.error, ran.traceback
+        assert not result.error, result.traceback
         return self
 
-    def run(self, code: str, on_event: Callable[[dict[str, Any]], None] | None = None) -> Ran:
+    def run(
+        self, code: str, on_event: Callable[[dict[str, Any]], None] | None = None
+    ) -> CellResult:
         """Run code to its end; `on_event` is given what the lab's panel gets, as it comes."""
         self._on_event = on_event
         return self._collect(self._client.execute(code))
 
-    def run_all(self, *codes: str) -> list[Ran]:
+    def run_all(self, *codes: str) -> list[CellResult]:
         """Ask for all of these at once; they run one after the other, in this order."""
-        return [self._collect(asked) for asked in [self._client.execute(x) for x in codes]]
+        return [
+            self._collect(request_id) for request_id in [self._client.execute(x) for x in codes]
+        ]
 
     def value(self, expression: str) -> str:
         """The `repr` of an expression."""
         return self.run(f"print(repr({expression}))").output.strip()
 
-    def interrupt_once(self, happened: Callable[[], bool], code: str) -> Ran:
+    def interrupt_once(self, condition: Callable[[], bool], code: str) -> CellResult:
         """Start code, interrupt it when `happened` says so, and wait for its end."""
-        asked = self._client.execute(code)
-        wait_until(happened, "the code was where it should be interrupted")
+        request_id = self._client.execute(code)
+        wait_until(condition, "the code was where it should be interrupted")
         self._manager.interrupt_kernel()
-        return self._collect(asked, _PROMPT_SECONDS)
+        return self._collect(request_id, _PROMPT_SECONDS)
 
     def restart(self) -> None:
         """As Restart Kernel does: asked to end, and killed when it does not."""
@@ -100,19 +104,19 @@ class Kernel:
         self._manager.signal_kernel(number)
         wait_until(lambda: not self._manager.is_alive(), "the kernel ended")
 
-    def begin(self, happened: Callable[[], bool], code: str) -> None:
+    def begin(self, condition: Callable[[], bool], code: str) -> None:
         """Start code that will not end by itself, and wait until it is where it should be."""
         self._client.execute(code)
-        wait_until(happened, "the code was where it should be")
+        wait_until(condition, "the code was where it should be")
 
-    def _collect(self, asked: str, limit: float = _RUN_SECONDS) -> Ran:
+    def _collect(self, request_id: str, limit: float = _RUN_SECONDS) -> CellResult:
         ends_at = time.monotonic() + limit
         texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""
         displayed: list[dict[str, Any]] = []
         events: list[dict[str, Any]] = []
         while True:
             message = self._next(ends_at)
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != request_id:
                 continue
             content = message["content"]
             match message["msg_type"]:
@@ -124,7 +128,7 @@ class Kernel:
                     displayed.append(content["data"])
                 case "status" if content["execution_state"] == "idle":
                     rich = tuple(displayed), tuple(events)
-                    return Ran(texts["stdout"], texts["stderr"], error, traceback, *rich)
+                    return CellResult(texts["stdout"], texts["stderr"], error, traceback, *rich)
                 case channel.MESSAGE:
                     events.append(content)
                     if self._on_event:

@@ -18,10 +18,10 @@ _STEPS = 40  # of a line, that are looked at
 def faults(flow: Workflow) -> list[str]:
     """Say which boxes cover each other, and which links run over a node."""
     layout = flow.layout()
-    return [*covered(layout), *_run_over(flow, layout)]
+    return [*overlaps(layout), *_run_over(flow, layout)]
 
 
-def covered(layout: Layout) -> Iterator[str]:
+def overlaps(layout: Layout) -> Iterator[str]:
     """The boxes that cover or touch each other."""
     for (a, box), (b, other) in itertools.combinations(layout.boxes.items(), 2):
         if box.is_near(other, _TOUCHING):

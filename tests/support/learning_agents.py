@@ -19,8 +19,8 @@ class LearningAgent:
     """Records what a bridge has its agents learn; a secret is known to it."""
 
     def __init__(self, place: Place) -> None:
-        known = Secrets(["zebra-crossing"])
-        self.recorder = HistoryRecorder(place, Redactor([known]), secrets=known)
+        secrets = Secrets(["zebra-crossing"])
+        self.recorder = HistoryRecorder(place, Redactor([secrets]), secrets=secrets)
 
     def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
         tool = tool_subject(key)
@@ -35,8 +35,8 @@ class LearningAgent:
         return [x.words for x in self.rows(LearnedFilter(toolbelt))]
 
     def forget(self, **which: str) -> list[str]:
-        gone = self.recorder.forget(lambda x: x.forget(LearnedFilter(**which))).result(SECONDS)
-        return [x.words for x in gone]
+        rows = self.recorder.forget(lambda x: x.forget(LearnedFilter(**which))).result(SECONDS)
+        return [x.words for x in rows]
 
     def log(self) -> list[dict[str, object]]:
         """What the events of the log say."""

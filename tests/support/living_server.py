@@ -37,8 +37,8 @@ class OverStdio:
 
     def entry(self) -> JsonObject:
         """What a settings file holds for it."""
-        isolated = ["-S", "-E", fault_server.__file__, f"@{self._options}"]
-        return {"command": sys.executable, "args": isolated}
+        arguments = ["-S", "-E", fault_server.__file__, f"@{self._options}"]
+        return {"command": sys.executable, "args": arguments}
 
     def offer(self, *tools: JsonObject) -> None:
         """What it has when it is started next."""

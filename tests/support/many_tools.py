@@ -70,12 +70,12 @@ def many_tools() -> list[dict[str, Any]]:
 def tasks() -> list[Task]:
     """One for each deed, over all places."""
     everything = [(thing, place) for place, things in PLACES.items() for thing in things]
-    chosen: list[Task] = []
+    selection: list[Task] = []
     for n, (deed, template) in enumerate(_REQUESTS.items()):
         thing, place = everything[(7 * n + 3) % len(everything)]
         request = template.format(thing=thing, place=place, number=4000 + 17 * n)
-        chosen.append(Task(request, frozenset([_name(deed, thing, place)])))
-    return chosen
+        selection.append(Task(request, frozenset([_name(deed, thing, place)])))
+    return selection
 
 
 def stuffed_tools(count: int) -> list[dict[str, Any]]:

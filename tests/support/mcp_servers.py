@@ -111,7 +111,7 @@ def _add_tools(server: MCPServer) -> None:
 
 def _add_slow_tools(server: MCPServer) -> None:
     began: list[str] = []
-    stopped: list[str] = []
+    stops: list[str] = []
 
     @server.tool()
     async def wait(label: str) -> str:
@@ -120,7 +120,7 @@ def _add_slow_tools(server: MCPServer) -> None:
         try:
             await anyio.sleep_forever()
         except anyio.get_cancelled_exc_class():
-            stopped.append(label)
+            stops.append(label)
             raise
         return "never"
 
@@ -132,7 +132,7 @@ def _add_slow_tools(server: MCPServer) -> None:
     @server.tool()
     async def was_stopped() -> list[str]:
         """The labels of the waits that were told to stop."""
-        return list(stopped)
+        return list(stops)
 
     @server.tool()
     async def steps(count: int, ctx: Context) -> str:

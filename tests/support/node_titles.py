@@ -17,8 +17,8 @@ _LIVELIER, _OPAQUE = 1.2, 0.75
 def title_contrast(color: Rgb, canvas: Rgb) -> float:
     """The contrast of WCAG 2.2 between a title and its background, where it is least."""
     behind = _from_oklab(*_livelier(color))
-    shown = [_OPAQUE * x + (1 - _OPAQUE) * y for x, y in zip(behind, canvas, strict=True)]
-    light = sum(w * _linear(x) for w, x in zip((0.2126, 0.7152, 0.0722), shown, strict=True))
+    background = [_OPAQUE * x + (1 - _OPAQUE) * y for x, y in zip(behind, canvas, strict=True)]
+    light = sum(w * _linear(x) for w, x in zip((0.2126, 0.7152, 0.0722), background, strict=True))
     return 1.05 / (light + 0.05)
 
 
@@ -39,9 +39,9 @@ def _from_oklab(light: float, a: float, b: float) -> Rgb:
     mid = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3
     short = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3
     return (
-        _encoded(4.0767416621 * long - 3.3077115913 * mid + 0.2309699292 * short),
-        _encoded(-1.2684380046 * long + 2.6097574011 * mid - 0.3413193965 * short),
-        _encoded(-0.0041960863 * long - 0.7034186147 * mid + 1.7076147010 * short),
+        _encode(4.0767416621 * long - 3.3077115913 * mid + 0.2309699292 * short),
+        _encode(-1.2684380046 * long + 2.6097574011 * mid - 0.3413193965 * short),
+        _encode(-0.0041960863 * long - 0.7034186147 * mid + 1.7076147010 * short),
     )
 
 
@@ -50,6 +50,6 @@ def _linear(value: float) -> float:
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
 
-def _encoded(part: float) -> float:
+def _encode(part: float) -> float:
     part = min(max(part, 0.0), 1.0)
     return 255 * (12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055)

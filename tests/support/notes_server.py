@@ -107,8 +107,8 @@ def _add_tools(server: MCPServer, texts: dict[str, str]) -> None:
     @server.tool()
     async def meta(ctx: Context) -> CallToolResult:
         """Give back what came along with the call, as what comes along with the result."""
-        given = dict(ctx.request_context.meta or {})
-        return CallToolResult(content=[], _meta={"acme/given": given.get("acme/cost")})
+        meta_values = dict(ctx.request_context.meta or {})
+        return CallToolResult(content=[], _meta={"acme/given": meta_values.get("acme/cost")})
 
     @server.tool()
     async def who_calls(ctx: Context) -> str:
@@ -127,10 +127,10 @@ def _add_completion(server: MCPServer) -> None:
     async def complete(ref: Any, argument: Any, context: Any) -> Completion:
         kind = "template" if isinstance(ref, ResourceTemplateReference) else "prompt"
         if argument.name != "day":
-            known = (context.arguments or {}) if context else {}
-            return Completion(values=[f"{kind} {known.get('day', 'unknown')}"])
-        found = [day for day in DAYS if day.startswith(argument.value)]
-        return Completion(values=found[:100], total=len(found), has_more=len(found) > 100)
+            values = (context.arguments or {}) if context else {}
+            return Completion(values=[f"{kind} {values.get('day', 'unknown')}"])
+        days = [day for day in DAYS if day.startswith(argument.value)]
+        return Completion(values=days[:100], total=len(days), has_more=len(days) > 100)
 
 
 def notes_entry(**more: Any) -> dict[str, Any]:

@@ -54,14 +54,14 @@ async def ask(
     messages: Sequence[Message], functions: Sequence[FunctionSpec], *, may_call: bool = True,
 ) -> ModelReply:  # fmt: skip
     """One turn."""
-    streamed: list[str] = []
+    pieces: list[str] = []
 
     async def on_text(piece: str) -> None:
-        streamed.append(piece)
+        pieces.append(piece)
 
     request = ModelRequest(tuple(messages), tuple(functions), may_call)
     reply = await OfflineModel(today=lambda: TODAY).reply(request, on_text)
-    assert "".join(streamed) == reply.text
+    assert "".join(pieces) == reply.text
     return reply
 
 
@@ -79,7 +79,7 @@ async def talk(
             return run
         run.thoughts.append(thought)
         run.turns.append([(x.name, json.loads(x.arguments)) for x in calls])
-        texts = [(answer or _done)(x.name, json.loads(x.arguments)) for x in calls]
+        texts = [(answer or _answer_done)(x.name, json.loads(x.arguments)) for x in calls]
         outcomes = [ToolResult.of_text(x, is_error=x.startswith("ERROR")) for x in texts]
         results = zip(calls, texts, outcomes, strict=True)
         run.messages += [call_message(thought, calls)]
@@ -93,5 +93,5 @@ async def first_calls(request: str, functions: Sequence[FunctionSpec]) -> list[C
     return [(x.name, json.loads(x.arguments)) for x in reply.calls]
 
 
-def _done(_name: str, _arguments: dict[str, Any]) -> str:
+def _answer_done(_name: str, _arguments: dict[str, Any]) -> str:
     return "done"

@@ -28,8 +28,8 @@ async def fastmcp(command: list[str]) -> dict[str, Any]:
         error = ""
         try:
             await client.call_tool(*_WRONG)
-        except ToolError as raised:
-            error = str(raised)
+        except ToolError as failure:
+            error = str(failure)
         return {
             "sum": (await client.call_tool(*_ADD)).content[0].text,
             "error": error,

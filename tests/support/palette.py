@@ -41,13 +41,13 @@ def ports(component):
     return [n for n in names if isinstance(getattr(component, n), (InArg, InCompArg, OutArg))
             or names[n] is BaseComponent]
 
-found = {}
+classes = {}
 for name in sys.argv[1:]:
     module = importlib.import_module(f"xai_components.xai_mcp_agent.{name}")
     for value in vars(module).values():
         if isinstance(value, type) and value.__module__ == module.__name__:
-            found[value.__name__] = ports(value())
-json.dump(found, sys.stdout)
+            classes[value.__name__] = ports(value())
+json.dump(classes, sys.stdout)
 """
 
 
@@ -74,9 +74,9 @@ def _run(folder: Path, python: str, code: str, *arguments: str, **more: str) -> 
     # A home of its own: the palette also reads ~/xai_components.
     environment = {**os.environ, "HOME": str(folder), **more}
     environment.pop("XIRCUITS_COMPONENTS_DIR", None)
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-P", "-c", code, *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=_ASK_SECONDS,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout

@@ -17,14 +17,14 @@ _PORTS = range(20_000, 32_000)
 
 
 def wait_until(
-    happened: Callable[[], bool],
+    condition: Callable[[], bool],
     what: str,
     seconds: float = _WAIT_SECONDS,
     pause: float = _LOOK_SECONDS,
 ) -> None:
     """Poll until it happened; fail with `what` when the time is over."""
     deadline = time.monotonic() + seconds
-    while not happened():
+    while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}")
         time.sleep(pause)

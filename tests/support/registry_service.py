@@ -86,7 +86,7 @@ class RegistryService:
             self.over.wait(30)
             return Reply(503)
         if fault == "drip":
-            return Reply(200, pieces=self._dripped())
+            return Reply(200, pieces=self._drip())
         if fault == "huge":
             return Reply(
                 200, pieces=itertools.chain([b"["], itertools.repeat(_PIECE, _HUGE_PIECES))
@@ -97,7 +97,7 @@ class RegistryService:
             return as_json({"error": "try later"}, int(fault))
         return self._answer(got, fault)
 
-    def _dripped(self) -> Iterator[bytes]:
+    def _drip(self) -> Iterator[bytes]:
         while not self.over.wait(0.05):
             yield b" "
 
@@ -123,7 +123,7 @@ class RegistryService:
         page = self.pages.get(query.get("cursor", ""))
         if page is None:
             return as_json({"error": "invalid cursor"}, 400)
-        rows = [x for x in page["servers"] if _updated(x) >= since]
+        rows = [x for x in page["servers"] if _updated_at(x) >= since]
         if not since:
             rows = [x for x in rows if _status(x) != "deleted"]
         metadata = {**page["metadata"], "count": len(rows)}
@@ -133,10 +133,10 @@ class RegistryService:
         return as_json({"servers": rows, "metadata": metadata})
 
     def _versions(self, name: str) -> Reply:
-        recorded = document("official-v0.1/server-versions.json")["servers"]
+        fixtures = document("official-v0.1/server-versions.json")["servers"]
         mine = [x for x in self.rows() if x["server"]["name"] == name]
         versions = {
-            x["server"]["version"]: x for x in (*recorded, *mine) if x["server"]["name"] == name
+            x["server"]["version"]: x for x in (*fixtures, *mine) if x["server"]["name"] == name
         }
         if not versions:
             return as_json(document("official-v0.1/error-404.json"), 404)
@@ -163,14 +163,14 @@ def registry_service() -> Generator[RegistryService]:
 
 def archive(folder: Path = DATA / "repository", commit: str = COMMIT) -> bytes:
     """An archive as GitHub makes them, with the folder under `servers` and some other files."""
-    packed = io.BytesIO()
+    archive_file = io.BytesIO()
     form, headers = tarfile.PAX_FORMAT, {"comment": commit}
-    with tarfile.open(fileobj=packed, mode="w", format=form, pax_headers=headers) as tar:
+    with tarfile.open(fileobj=archive_file, mode="w", format=form, pax_headers=headers) as tar:
         _add(tar, "mcp-registry-x/README.md", b"# Registry")
         for file in sorted(folder.rglob("*.*")):
             inside = file.relative_to(folder).as_posix()
             _add(tar, f"mcp-registry-x/servers/{inside}", file.read_bytes())
-    return gzip.compress(packed.getvalue())
+    return gzip.compress(archive_file.getvalue())
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
@@ -179,7 +179,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     tar.addfile(member, io.BytesIO(data))
 
 
-def _updated(row: Any) -> str:
+def _updated_at(row: Any) -> str:
     return str(row.get("_meta", {}).get(OFFICIAL, {}).get("updatedAt", "9"))
 
 

@@ -55,11 +55,11 @@ def events(
     answer: Mapping[str, Any], pieces: Callable[[str], list[str]], *, ends: bool
 ) -> Iterator[dict[str, Any]]:
     """The same as the events of a stream; without the last if it does not come to its end."""
-    started = {**answer, "status": "in_progress", "output": [], "usage": None}
-    yield {"type": "response.created", "response": started}
+    first = {**answer, "status": "in_progress", "output": [], "usage": None}
+    yield {"type": "response.created", "response": first}
     for at, item in enumerate(answer["output"]):
-        begun = {**item, **_EMPTY[item["type"]]}
-        yield {"type": "response.output_item.added", "output_index": at, "item": begun}
+        empty_item = {**item, **_EMPTY[item["type"]]}
+        yield {"type": "response.output_item.added", "output_index": at, "item": empty_item}
         for kind, text in _texts(item):
             for piece in pieces(text):
                 yield {"type": f"response.{kind}.delta", "output_index": at, "delta": piece}
@@ -81,15 +81,15 @@ def complaint(body: Mapping[str, Any]) -> str:
         kind = item.get("type") or "message"
         if odd := {*item} - _FIELDS.get(kind, set()):
             return f"Unknown parameter: 'input[{n}].{sorted(odd)[0]}'."
-        if kind == "message" and (found := _odd_parts(item)):
-            return f"Invalid value: '{found}' in input[{n}]."
+        if kind == "message" and (odd_part := _odd_parts(item)):
+            return f"Invalid value: '{odd_part}' in input[{n}]."
         after = items[n + 1].get("type") if n + 1 < len(items) else None
         if kind == "reasoning" and after not in {"reasoning", "message", "function_call"}:
             return f"Item '{item['id']}' of type 'reasoning' was provided without its required item"
-    asked = [x["call_id"] for x in items if x.get("type") == "function_call"]
-    answered = [x["call_id"] for x in items if x.get("type") == "function_call_output"]
-    if sorted(asked) != sorted(answered):
-        return f"No tool output found for function calls {asked}, only {answered}."
+    call_ids = [x["call_id"] for x in items if x.get("type") == "function_call"]
+    output_ids = [x["call_id"] for x in items if x.get("type") == "function_call_output"]
+    if sorted(call_ids) != sorted(output_ids):
+        return f"No tool output found for function calls {call_ids}, only {output_ids}."
     return ""
 
 
@@ -110,8 +110,8 @@ def _items(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     parts += [{"type": "output_text", "text": text, "annotations": []}] if text else []
     parts += [{"type": "refusal", "refusal": refusal}] if refusal else []
     if parts:
-        said = {"role": "assistant", "status": "completed", "content": parts}
-        yield {"type": "message", "id": f"msg_{next(_ids)}", **said}
+        fields = {"role": "assistant", "status": "completed", "content": parts}
+        yield {"type": "message", "id": f"msg_{next(_ids)}", **fields}
     for call in message.get("tool_calls") or ():
         function = {**call["function"], "call_id": call["id"], "status": "completed"}
         yield {"type": "function_call", "id": f"fc_{next(_ids)}", **function}

@@ -24,7 +24,7 @@ class Paper:
     """One screen and its clock. `written` is every character, `lines` what a person sees."""
 
     def __init__(self, kind: Kind = "plain", *, colours: bool = False) -> None:
-        self.written = ""
+        self.output = ""
         self.now = 100.0
         self.is_interrupted = False  # whatever is written then
         self.screen = Screen(self._write, Surface(kind, colours))
@@ -43,15 +43,15 @@ class Paper:
     @property
     def lines(self) -> list[str]:
         """The lines as a terminal shows them: what comes after a `\\r` is written over the line."""
-        return [_overwritten(x) for x in self.written.removesuffix("\n").split("\n")]
+        return [_last_layer(x) for x in self.output.removesuffix("\n").split("\n")]
 
     def _write(self, text: str) -> None:
         if self.is_interrupted:
             raise KeyboardInterrupt
-        self.written += text
+        self.output += text
 
 
-def shown(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bool = False) -> str:
+def render(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bool = False) -> str:
     """What the events of one run look like when it is over."""
     paper = Paper(kind, colours=colours)
     with paper.console(show=show) as console:
@@ -60,8 +60,8 @@ def shown(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bo
     return "\n".join(paper.lines)
 
 
-def _overwritten(line: str) -> str:
-    seen = ""
+def _last_layer(line: str) -> str:
+    visible = ""
     for part in line.split("\r"):
-        seen = part + seen[len(part) :]
-    return seen.rstrip()
+        visible = part + visible[len(part) :]
+    return visible.rstrip()

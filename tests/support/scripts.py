@@ -22,7 +22,7 @@ _FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "CI", "OPENAI_API
 
 
 @dataclass(frozen=True)
-class Finished:
+class ScriptResult:
     """A script that came to its end."""
 
     status: int
@@ -46,7 +46,7 @@ def child_environment(home: Path, **variables: str) -> dict[str, str]:
     return own | {"HOME": str(home), "PYTHONPATH": str(_ROOT), **variables}
 
 
-def run_script(script: Path, **variables: str) -> Finished:
+def run_script(script: Path, **variables: str) -> ScriptResult:
     """Run a script in the folder it is in, and wait for its end."""
     folder = script.parent
     process = subprocess.run(
@@ -54,4 +54,4 @@ def run_script(script: Path, **variables: str) -> Finished:
         cwd=folder, env=child_environment(folder, **variables), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, encoding="utf-8", timeout=_RUN_SECONDS,
     )  # fmt: skip
-    return Finished(process.returncode, process.stdout, process.stderr)
+    return ScriptResult(process.returncode, process.stdout, process.stderr)

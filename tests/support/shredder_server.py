@@ -66,15 +66,15 @@ def _note(line: str) -> None:
             journal.write(f"{line}\n")
 
 
-def _changed() -> None:
+def _load_description() -> None:
     """Have another description from the start, if a file beside the journal has one."""
     text = Path(sys.argv[1]).with_name("description") if len(sys.argv) > 1 else None
     if text is not None and text.exists():
         server.remove_tool("shred")
-        said = text.read_text(encoding="utf-8")
-        server.add_tool(shred, name="shred", description=said, annotations=DESTROYS)
+        description = text.read_text(encoding="utf-8")
+        server.add_tool(shred, name="shred", description=description, annotations=DESTROYS)
 
 
 if __name__ == "__main__":
-    _changed()
+    _load_description()
     server.run()

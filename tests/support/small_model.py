@@ -42,11 +42,11 @@ def weights(seed: int = 3) -> dict[str, Any]:
     """Arrays of random numbers, by their names."""
     import numpy
 
-    chosen = random.Random(seed)
+    generator = random.Random(seed)
     return {
-        name: numpy.array([chosen.uniform(-1, 1) for _ in range(math.prod(shape))], "f4").reshape(
-            shape
-        )
+        name: numpy.array(
+            [generator.uniform(-1, 1) for _ in range(math.prod(shape))], "f4"
+        ).reshape(shape)
         for name, shape in shapes()
     }
 

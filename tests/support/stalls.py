@@ -91,23 +91,23 @@ def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
     last reading is old. Short steps are reported in wall time, which is more.
     """
     usual = asyncio.Handle._run
-    looked = threading.local()
+    last_reading = threading.local()
 
-    def timed(handle: asyncio.Handle) -> None:
+    def run_timed(handle: asyncio.Handle) -> None:
         here = threading.get_ident()
         if thread != here:
             return usual(handle)
         began = time.perf_counter()
-        if began - getattr(looked, "at", 0.0) > _LOOK_SECONDS:
-            looked.at, looked.spent = began, time.thread_time() - collected[here]
+        if began - getattr(last_reading, "at", 0.0) > _LOOK_SECONDS:
+            last_reading.at, last_reading.spent = began, time.thread_time() - gc_seconds[here]
         usual(handle)
         if (wall := time.perf_counter() - began) < _SHORT_SECONDS:
             return note(wall)
-        return note(time.thread_time() - collected[here] - looked.spent)
+        return note(time.thread_time() - gc_seconds[here] - last_reading.spent)
 
-    with _collecting() as collected:
+    with _collecting() as gc_seconds:
         # asyncio reports this only in debug mode, in wall time.
-        asyncio.Handle._run = timed
+        asyncio.Handle._run = run_timed
         try:
             yield
         finally:

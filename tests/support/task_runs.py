@@ -39,24 +39,24 @@ class TaskRun:
 
     task: Task
     requests: list[Sequence[FunctionSpec]] = field(default_factory=list[Sequence[FunctionSpec]])
-    finished: list[ToolFinished] = field(default_factory=list[ToolFinished])
+    calls: list[ToolFinished] = field(default_factory=list[ToolFinished])
     answer: str = ""
 
     @property
-    def called(self) -> list[str]:
+    def called_tools(self) -> list[str]:
         """The tools that were called without an error, by their servers' names."""
-        calls = (x for x in self.finished if x.tool not in META and not x.result.is_error)
+        calls = (x for x in self.calls if x.tool not in META and not x.result.is_error)
         return [x.result.text.split(" ", 1)[0] for x in calls]
 
     @property
     def is_done(self) -> bool:
         """Whether a needed tool was called."""
-        return not self.task.needed.isdisjoint(self.called)
+        return not self.task.needed.isdisjoint(self.called_tools)
 
     @property
     def search_results(self) -> list[list[str]]:
         """The shown names that each search found, best first."""
-        return [names_in(x.result.structured) for x in self.finished if x.tool == META[0]]
+        return [names_in(x.result.structured) for x in self.calls if x.tool == META[0]]
 
     @property
     def tokens(self) -> list[int]:
@@ -97,7 +97,7 @@ def run_tasks(
             if isinstance(event, ModelAsked):
                 run.requests.append(event.request.functions)
             if isinstance(event, ToolFinished):
-                run.finished.append(event)
+                run.calls.append(event)
             await on_event(operations, event)
 
         sources = SourceToolset(operations, operations.choice(servers), {})

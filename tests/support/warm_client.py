@@ -42,8 +42,8 @@ def hand_over(words: list) -> None:
 
 
 def _is_usual(words: list, environment: dict) -> bool:
-    is_known = words[:1] in (["-m"], ["-c"]) or words[:3] == ["-u", "-P", "-c"]
-    starts = is_known or (bool(words) and not words[0].startswith("-"))
+    is_supported = words[:1] in (["-m"], ["-c"]) or words[:3] == ["-u", "-P", "-c"]
+    starts = is_supported or (bool(words) and not words[0].startswith("-"))
     encoding = environment.get("PYTHONIOENCODING", "utf-8")
     return starts and encoding == "utf-8" and environment.keys().isdisjoint(_TELL_PYTHON)
 

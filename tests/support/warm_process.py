@@ -71,9 +71,9 @@ class Process:
         self._listening.close()
         return _become(*marshal.loads(data), files, line)
 
-    def _report_end(self, watched: int, child: int, line: socket.socket) -> None:
-        self._ready.unregister(watched)
-        os.close(watched)
+    def _report_end(self, descriptor: int, child: int, line: socket.socket) -> None:
+        self._ready.unregister(descriptor)
+        os.close(descriptor)
         _, status = os.waitpid(child, 0)
         with contextlib.suppress(OSError):  # it was killed, and the script because of that
             line.send(status.to_bytes(_STATUS_BYTES, "little"))

@@ -29,14 +29,14 @@ def warm_python() -> str:
 
 
 @contextmanager
-def kept_warm() -> Iterator[None]:
+def warm_interpreter() -> Iterator[None]:
     """In the block, and in processes started in it, `warm_python()` is warm (Linux)."""
     if sys.platform != "linux" or _VARIABLE in os.environ:
         yield
         return
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     try:
-        with warmed(sys.executable, folder) as executable:
+        with warm_interpreter_in(sys.executable, folder) as executable:
             os.environ[_VARIABLE] = executable
             yield
     finally:
@@ -45,7 +45,7 @@ def kept_warm() -> Iterator[None]:
 
 
 @contextmanager
-def warmed(python: str, folder: Path) -> Iterator[str]:
+def warm_interpreter_in(python: str, folder: Path) -> Iterator[str]:
     """In the block there is a warm `python` of this interpreter in a folder; its path."""
     process = _start_process(python, folder)
     try:

@@ -56,7 +56,7 @@ class WarmServers:
             warm.ask(place, stop=True)
             wait_until(lambda: not place.lock.exists(), "it has ended")  # noqa: B023
 
-    def left(self) -> list[Path]:
+    def folders(self) -> list[Path]:
         """The folders of processes."""
         folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "xai-mcp-agent"
         return list(folder.iterdir()) if folder.exists() else []

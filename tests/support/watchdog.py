@@ -50,7 +50,7 @@ def ends_within(seconds: float) -> Generator[None]:
         timer.cancel()
 
 
-def done_within(seconds: float, do: Callable[[], T]) -> T:
+def compute_within(seconds: float, do: Callable[[], T]) -> T:
     """Return the result of `do`; at least one of three calls must keep the limit.
 
     It counts the processor time of this thread. Because that includes time that a virtual machine's

@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.002
 
 @contextmanager
 def run_in_thread(
-    app: Any, listening: socket.socket, let_go: Callable[[], None] | None = None
+    app: Any, listening: socket.socket, on_close: Callable[[], None] | None = None
 ) -> Generator[None]:
     """Serve the application for the length of the block; then `let_go` is called on its loop."""
     # asyncio does not see that it is TCP: each answer in pieces would wait for 40 milliseconds.
@@ -37,7 +37,7 @@ def run_in_thread(
             raise RuntimeError("the web server did not start")
         yield
     finally:
-        server.stop(let_go)
+        server.stop(on_close)
         thread.join(_STOP_SECONDS)
         if thread.is_alive():
             raise RuntimeError("the web server did not stop")
@@ -72,9 +72,9 @@ class _Server(uvicorn.Server):
             while self.server_state.connections:
                 await anyio.sleep(_LOOK_SECONDS)
 
-    def stop(self, let_go: Callable[[], None] | None) -> None:
+    def stop(self, on_close: Callable[[], None] | None) -> None:
         self.should_exit = True
         if self._loop is not None:
-            if let_go is not None:
-                self._loop.call_soon_threadsafe(let_go)
+            if on_close is not None:
+                self._loop.call_soon_threadsafe(on_close)
             self._loop.call_soon_threadsafe(self._stopping.set)

@@ -24,8 +24,8 @@ def upstream_components() -> dict[str, ComponentClass]:
     """The classes by name where xai-agent is installed and this library is not."""
     # Of two classes with one name that of a library, not of somebody's copy.
     files = [x for end in ("", "s") for x in sorted(OTHER_LIBRARIES.glob(f"*/*_component{end}.py"))]
-    found = [x for file in files for x in read_component_file(file, file.parent.name)]
-    return all_components() | {x.name: x for x in found}
+    classes = [x for file in files for x in read_component_file(file, file.parent.name)]
+    return all_components() | {x.name: x for x in classes}
 
 
 def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
@@ -64,5 +64,5 @@ def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
 def install(library: str, folder: Path) -> Path:
     """Put a stand-in library into a working folder, as `xircuits install` does."""
     place = folder / "xai_components" / library
-    ignored = shutil.ignore_patterns("__pycache__")
-    return shutil.copytree(OTHER_LIBRARIES / library, place, ignore=ignored)
+    ignore = shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(OTHER_LIBRARIES / library, place, ignore=ignore)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import Document, links_of, load, named_links, nodes_of, problems
+from tests.support.canvas_file import Document, links_by_name, links_of, load, nodes_of, problems
 from tests.support.lab_canvas import FRONT, Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_panel import Panel
@@ -100,7 +100,7 @@ def test_an_adopted_workflow_keeps_every_link_saved_or_reloaded_and_compiles(
     canvas.touch()
     canvas.save()
     after = load(file)
-    assert named_links(after) == named_links(before)
+    assert links_by_name(after) == links_by_name(before)
     (agent,) = [x for x in nodes_of(after) if x["name"] == "AgentInit"]
     ports = {x["varName"].strip("\u2605") for x in agent["ports"]}
     assert ports >= {x.name for x in our_components()["AgentInit"].ports}
@@ -128,7 +128,7 @@ def open_and_save(canvas: Canvas, file: Path) -> tuple[Document, Document]:
     canvas.save()
     after = load(file)
     assert after != before, "it was not saved"
-    assert named_links(after) == named_links(before)
+    assert links_by_name(after) == links_by_name(before)
     return before, after
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import Document, links_of, load, named_links, nodes_of, problems
+from tests.support.canvas_file import Document, links_by_name, links_of, load, nodes_of, problems
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_palette import assert_it_tells, tip_of
 from tools.example_agents import quickstart
@@ -88,5 +88,5 @@ def test_saving_and_reloading_keep_every_node_value_and_link(opened: Canvas, fol
     opened.reload_all("AgentRun")
     opened.touch()
     opened.save()
-    assert named_links(load(folder / EXAMPLE)) == named_links(before)
+    assert links_by_name(load(folder / EXAMPLE)) == links_by_name(before)
     assert opened.errors() == []

@@ -21,7 +21,7 @@ from tests.support.registry_service import (
 )
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
-from tests.support.watchdog import done_within
+from tests.support.watchdog import compute_within
 from xai_mcp_agent.registries import Registries
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
@@ -56,7 +56,7 @@ def test_sync_reports_refused_servers_and_faults_within_its_time_limit(
         assert f"refused: {name}: " in out
         assert offer("add", name, status=1).startswith(f"{name} is refused: ")
     service.faults["*"] = "slow"
-    answer = done_within(10, lambda: offer("sync --timeout 0.3", status=1))
+    answer = compute_within(10, lambda: offer("sync --timeout 0.3", status=1))
     assert service.url in answer["registries"][0]["problem"]
 
 

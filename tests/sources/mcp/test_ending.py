@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, script
 from tests.support.bridges import bridge_with, wait_for_loss
-from tests.support.census import nothing_is_left
+from tests.support.census import no_leaks
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
@@ -160,7 +160,7 @@ async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(t
     await anyio.to_thread.run_sync(int)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     await asyncio.get_running_loop().run_in_executor(None, int)
-    with nothing_is_left(), warnings.catch_warnings():
+    with no_leaks(), warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         for rounds in range(4):
             async with anyio.create_task_group() as tasks:

@@ -47,8 +47,8 @@ AGENT_NODES = (
 
 
 def _console(flow: Workflow, **key: Any) -> None:
-    asked = run(flow)
-    flow.main(*crew(flow, CALLS, **key), asked, flow.node("Print", msg=asked["last_response"]))
+    turn = run(flow)
+    flow.main(*crew(flow, CALLS, **key), turn, flow.node("Print", msg=turn["last_response"]))
     clock_tool(flow, for_toolbelt=LiteralNode("default"))
 
 
@@ -106,19 +106,19 @@ def receptionist(flow: Workflow) -> None:
     _behind_a_server(flow)
     for name in ("create", "show", "remove", "defer", "resume"):
         begin = tool(flow, f"{name}_task", f"Tool {name} 7", for_toolbelt=LiteralNode("default"))
-        opened = flow.node("TasksOpenDB", db_file=LiteralNode("tasks.db"))
+        opening = flow.node("TasksOpenDB", db_file=LiteralNode("tasks.db"))
         if name == "create":
             parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
-            made = flow.node(
+            creation = flow.node(
                 "TasksCreateTask",
                 task_id=parts["task_id"], summary=parts["summary"], steps=parts["steps"],
             )  # fmt: skip
-            work, result = [parts, made], made["created"]
+            work, result = [parts, creation], creation["created"]
         else:
-            shown = flow.node("TasksGetTaskDetails", task_id=begin["tool_input"])
-            work, result = [shown], shown["task_details"]
+            display = flow.node("TasksGetTaskDetails", task_id=begin["tool_input"])
+            work, result = [display], display["task_details"]
         ends = output(flow, begin["tool_input"] if name == "resume" else result)
-        flow.side(begin, opened, *work, flow.node("TasksCloseDB"), ends)
+        flow.side(begin, opening, *work, flow.node("TasksCloseDB"), ends)
 
 
 @shape(
@@ -132,25 +132,25 @@ def demo_of_a_talk(flow: Workflow) -> None:
     server = flow.node("ConverseMakeServer")
     flow.main(key, belt, memory, agent, server, flow.node("ConverseRun"))
     event = flow.node("ConverseDefineAgent", name=LiteralNode("desk"))
-    asked = run(flow, event["conversation"])
-    part = flow.node("CutAnswer", input_text=asked["last_response"])
-    flow.side(event, asked, part, flow.node("ConverseEmitResponse", value=part["response_text"]))
-    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    turn = run(flow, event["conversation"])
+    part = flow.node("CutAnswer", input_text=turn["last_response"])
+    flow.side(event, turn, part, flow.node("ConverseEmitResponse", value=part["response_text"]))
+    flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
     clock_tool(flow)
     day = tool(flow, "list_events", "e.g. list_events 2024-05-01")
-    listed = flow.node(
+    listing = flow.node(
         "GetEvents", account=LiteralNode(ACCOUNT), calendar="a", day=day["tool_input"]
     )
-    text = flow.node("ToJson", obj=listed["events"])
-    flow.side(day, listed, text, output(flow, text["json_str"]))
+    text = flow.node("ToJson", obj=listing["events"])
+    flow.side(day, listing, text, output(flow, text["json_str"]))
     add = tool(flow, "add_event", "arguments are formatted as JSON.")
     parts = flow.node("ExtractEvent", json=add["tool_input"])
-    made = flow.node(
+    creation = flow.node(
         "CreateEvent",
         account=LiteralNode(ACCOUNT), calendar="a", summary=parts["summary"],
         start_time=parts["start_time"], participants=parts["participants"],
     )  # fmt: skip
-    flow.side(add, parts, made, output(flow, parts["summary"], "is noted"))
+    flow.side(add, parts, creation, output(flow, parts["summary"], "is noted"))
     place = tool(flow, "weather_at", "e.g. weather_at Bern")
     weather = flow.node("GetWeather", city=place["tool_input"], url=LiteralNode(KEY))
     flow.side(place, weather, output(flow, weather["report"]))
@@ -163,22 +163,22 @@ def _chat_turn(flow: Workflow, page: Any) -> None:
     pair = flow.node(
         "MakeDict", keys_list=["role", "content"], values_list=["user", page["message"]]
     )
-    copied = flow.node("DeepCopy", data=page["history"])
-    grown = flow.node("ListAppend", the_list=copied["copied_data"], item=pair["output_dict"])
-    asked = run(flow, grown["out_list"])
-    shown = flow.node("Print", msg=asked["last_response"])
+    copy = flow.node("DeepCopy", data=page["history"])
+    append = flow.node("ListAppend", the_list=copy["copied_data"], item=pair["output_dict"])
+    turn = run(flow, append["out_list"])
+    display = flow.node("Print", msg=turn["last_response"])
     ends = flow.node(
-        "GradioChatFnReturn", history=page["history"], llm_response=asked["last_response"]
+        "GradioChatFnReturn", history=page["history"], llm_response=turn["last_response"]
     )
-    flow.branch(page, "fn", pair, copied, grown, asked, shown, ends)
-    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    flow.branch(page, "fn", pair, copy, append, turn, display, ends)
+    flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
 
 
 @shape("an agent in a chat page's branch, with two keys as arguments", searched, shared("helper"))
 def gradio_agent(flow: Workflow) -> None:
     page = flow.node("GradioChatInterface")
-    launched = flow.node("GradioLaunch", app=page["interface"])
-    flow.main(*crew(flow, CALLS, api_key=Argument("openai_key", "secret")), page, launched)
+    launch = flow.node("GradioLaunch", app=page["interface"])
+    flow.main(*crew(flow, CALLS, api_key=Argument("openai_key", "secret")), page, launch)
     _chat_turn(flow, page)
     clock_tool(flow, for_toolbelt=LiteralNode("default"))
     begin = tool(flow, "weather", "of a city.", for_toolbelt=LiteralNode("default"))
@@ -194,17 +194,17 @@ def gradio_agent(flow: Workflow) -> None:
 )  # fmt: skip
 def watchdog_page(flow: Workflow) -> None:
     page = flow.node("GradioChatInterface")
-    launched = flow.node("GradioLaunch", app=page["interface"])
-    flow.main(flow.node("TasksOpenDB", db_file="w.db"), *crew(flow, CALLS), page, launched)
+    launch = flow.node("GradioLaunch", app=page["interface"])
+    flow.main(flow.node("TasksOpenDB", db_file="w.db"), *crew(flow, CALLS), page, launch)
     _chat_turn(flow, page)
     begin = tool(flow, "weather", "of a city.", for_toolbelt="default")
     weather = flow.node("GetWeather", city=begin["tool_input"], url="http://127.0.0.1:9")
     flow.side(begin, weather, output(flow, weather["report"]))
     write = tool(flow, "write", "notes something down.", for_toolbelt="default")
-    opened, whole = flow.node("TasksOpenDB", db_file="w.db"), flow.node("WithTransaction")
-    flow.side(write, opened, whole)
-    printed = flow.node("Print", msg=write["tool_input"])
-    flow.branch(whole, "in_transaction", printed, output(flow, "written"))
+    opening, whole = flow.node("TasksOpenDB", db_file="w.db"), flow.node("WithTransaction")
+    flow.side(write, opening, whole)
+    print_node = flow.node("Print", msg=write["tool_input"])
+    flow.branch(whole, "in_transaction", print_node, output(flow, "written"))
 
 
 @shape(
@@ -213,11 +213,11 @@ def watchdog_page(flow: Workflow) -> None:
 )  # fmt: skip
 def watchdog_timer(flow: Workflow) -> None:
     flow.main(*crew(flow, CALLS), flow.node("IntervalServe", port=5000))
-    asked = flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=LiteralNode(
+    turn = flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=LiteralNode(
         [{"role": "user", "content": "1. Look at the weather.\n2. Say it."}]
     ))  # fmt: skip
-    flow.side(flow.node("IntervalJob", job_id="look", seconds=60), asked)
-    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    flow.side(flow.node("IntervalJob", job_id="look", seconds=60), turn)
+    flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
     begin = tool(flow, "weather", "of a city.", for_toolbelt="")
     weather = flow.node("GetWeather", city=begin["tool_input"])
     flow.side(begin, weather, output(flow, weather["report"]))
@@ -225,12 +225,12 @@ def watchdog_timer(flow: Workflow) -> None:
 
 @shape("an agent with three tools of six nodes", without_ports("tool_args", "metadata"), loose)
 def readme_agent(flow: Workflow) -> None:
-    asked = run(flow)
-    flow.main(*crew(flow), asked, flow.node("Print", msg=asked["last_response"]))
+    turn = run(flow)
+    flow.main(*crew(flow), turn, flow.node("Print", msg=turn["last_response"]))
     for number in range(3):
         begin = tool(flow, f"read_{number}", 'TOOL: read {"url": "..."}')
-        opened = flow.node("OpenPage", url=f"page-{number}", headless=True)
-        nodes, page = [opened], opened["page"]
+        opening = flow.node("OpenPage", url=f"page-{number}", headless=True)
+        nodes, page = [opening], opening["page"]
         for step in range(4):
             read = flow.node("ReadPage", page=page, hint=f"{{place}} {step}")
             nodes, page = [*nodes, read], read["text"]
@@ -247,21 +247,21 @@ def empty(flow: Workflow) -> None:
 
 @shape("a task for an agent of a service, written by a script", of_a_script)
 def task_of_a_script(flow: Workflow) -> None:
-    asked = flow.node(
+    turn = flow.node(
         "TaskForAgent",
         agent_name="clerk",
         summary=LiteralNode("look"),
         inputs=LiteralNode({"a": 1}),
     )
-    flow.main(asked, flow.node("WaitForTask", task=asked["task"]))
+    flow.main(turn, flow.node("WaitForTask", task=turn["task"]))
 
 
 @shape("an agent of another library that has the same words")
 def swarm(flow: Workflow) -> None:
     belt = flow.node("SwarmMakeToolbelt", name="\u0623\u062f\u0648\u0627\u062a")
-    used = flow.node("SwarmTool", tool_name="x", description="\u0627\u0644\u0648\u0642\u062a")
+    use = flow.node("SwarmTool", tool_name="x", description="\u0627\u0644\u0648\u0642\u062a")
     flow.main(
-        used, belt,
+        use, belt,
         flow.node("SwarmRun", agent_name="helper", toolbelt_spec=belt["toolbelt_spec"]),
     )  # fmt: skip
 
@@ -271,22 +271,20 @@ def swarm(flow: Workflow) -> None:
 
 @shape("an agent with the tools of an MCP server", shared("helper"))
 def with_a_server(flow: Workflow) -> None:
-    asked = run(flow)
+    turn = run(flow)
     key, memory, belt, agent = crew(flow)
     server = flow.node(
         "AgentUseMCPTools", server_name="library", toolbelt_name=LiteralNode("default")
     )
-    flow.main(
-        key, memory, server, belt, agent, asked, flow.node("Print", msg=asked["last_response"])
-    )
+    flow.main(key, memory, server, belt, agent, turn, flow.node("Print", msg=turn["last_response"]))
 
 
 @shape("an agent that chooses between two routes", shared("helper"))
 def with_routes(flow: Workflow) -> None:
-    chosen = flow.node(
+    choice = flow.node(
         "AgentRouter", agent_name=LiteralNode("helper"), conversation=LiteralNode(QUESTION)
     )
-    flow.main(*crew(flow), chosen, flow.node("Print", msg=chosen["result"]))
+    flow.main(*crew(flow), choice, flow.node("Print", msg=choice["result"]))
     for name in ("news", "sports"):
         begin = flow.node("AgentDefineRoute", agent_flow_name=name, description=f"About {name}.")
         flow.side(begin, output(flow, f"all about {name}"))
@@ -294,15 +292,15 @@ def with_routes(flow: Workflow) -> None:
 
 @shape("an agent that notes down what was said, and is changed", shared("helper"))
 def with_learning(flow: Workflow) -> None:
-    asked = run(flow)
-    learned = flow.node(
-        "AgentLearn", agent_name=LiteralNode("helper"), conversation=asked["out_conversation"]
+    turn = run(flow)
+    learning = flow.node(
+        "AgentLearn", agent_name=LiteralNode("helper"), conversation=turn["out_conversation"]
     )
-    changed = flow.node(
+    change = flow.node(
         "AgentUpdate", agent_name=LiteralNode("helper"), new_system_prompt="Be brief."
     )
     flow.main(
-        *crew(flow), asked, learned, changed, flow.node("Print", msg=learned["last_response"])
+        *crew(flow), turn, learning, change, flow.node("Print", msg=learning["last_response"])
     )
 
 
@@ -321,6 +319,6 @@ def with_a_service(flow: Workflow) -> None:
         agent_model="gpt-5-mini", agent_memory=memory["memory"], system_prompt=SHORT,
         max_thoughts=6, toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
-    asked = run(flow)
-    looked = flow.node("Print", msg="ctx['agent_helper']['conversation']")
-    flow.main(key, memory, belt, agent, asked, looked)
+    turn = run(flow)
+    look = flow.node("Print", msg="ctx['agent_helper']['conversation']")
+    flow.main(key, memory, belt, agent, turn, look)

@@ -40,11 +40,11 @@ class Outcome:
 
     def row(self) -> str:
         """Its line of the table."""
-        left, ours = sum(x.to_do for x in self.report.remarks), len(self.report.adopted)
+        to_do, ours = sum(x.to_do for x in self.report.remarks), len(self.report.adopted)
         result = f"compiles; {self.ran}"
         if self.report.status == "nothing to do":
             result = "left as it is: nothing of xai-agent in it"
-        return f"| {self.shape.does} | {self.nodes} | {ours} | {left or '-'} | {result} |\n"
+        return f"| {self.shape.does} | {self.nodes} | {ours} | {to_do or '-'} | {result} |\n"
 
 
 def outcome(shape: Shape, folder: Path) -> Outcome:
@@ -84,21 +84,21 @@ def _run(file: Path, document: Document) -> str:
     if "AgentVectoMemory" in names:
         compile_workflow(file)
         return "needs Vecto's service to run"
-    drawn = _drawn_tools(document)
-    with model_endpoint(lambda body: _reply(body, drawn)) as endpoint:
+    tools = _tool_names(document)
+    with model_endpoint(lambda body: _reply(body, tools)) as endpoint:
         text = file.read_text(encoding="utf-8").replace(_ADDRESS, endpoint.base_url)
         file.write_text(text, encoding="utf-8")
         script = compile_workflow(file)
-        done = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
-    if done.status:
-        return f"fails: {done.errors.strip().splitlines()[-1]}"
+        result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
+    if result.status:
+        return f"fails: {result.errors.strip().splitlines()[-1]}"
     last = endpoint.requests[-1].body["messages"] if endpoint.requests else []
-    called = sum(x["role"] == "tool" for x in last)
-    end = "answers" if ANSWER in done.output else "runs to its end"
-    return f"{end}, {called} of {len(drawn)} tools called" if drawn else end
+    call_count = sum(x["role"] == "tool" for x in last)
+    end = "answers" if ANSWER in result.output else "runs to its end"
+    return f"{end}, {call_count} of {len(tools)} tools called" if tools else end
 
 
-def _drawn_tools(document: Document) -> list[str]:
+def _tool_names(document: Document) -> list[str]:
     names = {
         port["id"]: node["ports"][0]["label"]
         for node in nodes_of(document) if node["name"] == "Literal String"
@@ -113,11 +113,13 @@ def _drawn_tools(document: Document) -> list[str]:
     ]  # fmt: skip
 
 
-def _reply(body: dict[str, Any], drawn: list[str]) -> Step:
-    offered = {x["function"]["name"]: x["function"]["parameters"] for x in body.get("tools", ())}
+def _reply(body: dict[str, Any], tools: list[str]) -> Step:
+    parameters = {x["function"]["name"]: x["function"]["parameters"] for x in body.get("tools", ())}
     if any(x["role"] == "tool" for x in body["messages"]):
         return says(ANSWER)
-    if tools := [x for x in drawn if x in offered]:
-        return calls(*((x, dict.fromkeys(offered[x].get("properties", ()), "UTC")) for x in tools))
+    if tools := [x for x in tools if x in parameters]:
+        return calls(
+            *((x, dict.fromkeys(parameters[x].get("properties", ()), "UTC")) for x in tools)
+        )
     routes = re.search(r'"route": .*"enum": \["(\w+)"', body["messages"][0]["content"])
     return says(f'{{"route": "{routes[1]}"}}' if routes else ANSWER)

@@ -28,14 +28,14 @@ class Shape:
     name: str
     does: str
     draw: Callable[[Workflow], None]
-    worn: tuple[Wear, ...]
+    wears: tuple[Wear, ...]
 
     def document(self) -> Document:
         """Its file's content."""
         flow = Workflow(self.name, upstream_components())
         self.draw(flow)
         document = json.loads(flow.text())
-        for wear in self.worn:
+        for wear in self.wears:
             wear(document)
         return document
 
@@ -49,12 +49,12 @@ SHAPES: dict[str, Shape] = {}
 
 
 def shape(
-    does: str, *worn: Wear
+    does: str, *wears: Wear
 ) -> Callable[[Callable[[Workflow], None]], Callable[[Workflow], None]]:
     """Keep a function as the shape of its name."""
 
     def keep(draw: Callable[[Workflow], None]) -> Callable[[Workflow], None]:
-        SHAPES[draw.__name__] = Shape(draw.__name__, does, draw, worn)
+        SHAPES[draw.__name__] = Shape(draw.__name__, does, draw, wears)
         return draw
 
     return keep
@@ -78,8 +78,8 @@ def crew(flow: Workflow, prompt: str = SHORT, **key: Any) -> tuple[Any, Any, Any
 
 def run(flow: Workflow, conversation: Any = None) -> Any:
     """Draw the node that runs the agent."""
-    asked = LiteralNode(QUESTION) if conversation is None else conversation
-    return flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=asked)
+    messages = LiteralNode(QUESTION) if conversation is None else conversation
+    return flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=messages)
 
 
 def tool(flow: Workflow, name: str, says: str, **more: Any) -> Any:
@@ -101,6 +101,6 @@ def clock_tool(flow: Workflow, **more: Any) -> None:
 def chat_event(flow: Workflow) -> None:
     """Draw what a chat server does with a message."""
     event = flow.node("ConverseDefineAgent", name=LiteralNode("desk"))
-    asked = run(flow, event["conversation"])
-    flow.side(event, asked, flow.node("ConverseEmitResponse", value=asked["last_response"]))
-    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    turn = run(flow, event["conversation"])
+    flow.side(event, turn, flow.node("ConverseEmitResponse", value=turn["last_response"]))
+    flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
