@@ -206,7 +206,7 @@ def _is_prisms_own(fault: Mapping[str, Any]) -> bool:
 
 
 def documents(folder: Path, only: str) -> list[Path]:
-    """The documents in a folder, the small ones first."""
+    """Return the documents in a folder, the small ones first."""
     files = (x for x in folder.rglob("*") if x.suffix in (".json", ".yaml", ".yml"))
     return sorted((x for x in files if only in str(x)), key=lambda x: x.stat().st_size)
 

@@ -135,7 +135,7 @@ def _text(schema: JsonObject) -> str:
 
 
 def _make_distinct(values: list[Any]) -> list[Any]:
-    """The values, with equal texts made different and other equal values dropped."""
+    """Return the values, with equal texts made different and other equal values dropped."""
     distinct: list[Any] = []
     for value in values:
         if value not in distinct:

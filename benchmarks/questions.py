@@ -163,7 +163,7 @@ def _matches(expected: str, tool: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _day(match: re.Match[str]) -> str:
-    """The day or the number that a pattern means today."""
+    """Return the day or the number that a pattern means today."""
     today, (kind, value) = date.today(), match.groups()
     if kind in ("today", "weekday"):
         day = today + timedelta(int(value or 0))

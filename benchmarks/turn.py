@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
 
 
 async def _measure_turns(operations: Operations, call: ToolCall) -> list[float]:
-    """The processor time of each turn in which the model makes this call."""
+    """Return the processor time of each turn in which the model makes this call."""
     model = _RepeatingModel(call)
     calls: list[str] = []
 
@@ -98,7 +98,7 @@ class _RepeatingModel:
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """The call once more."""
+        """Return the call once more."""
         self.request_times.append(time.process_time())
         call = replace(self._call, id=f"call_{len(self.request_times)}")
         return ModelReply("again", (call,), "tool_calls")

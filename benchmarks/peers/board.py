@@ -36,7 +36,7 @@ class Cell:
         return statistics.median(self.samples) if self.samples else None
 
     def text(self, unit: str) -> str:
-        """The median, and its notes."""
+        """Return the median, and its notes."""
         notes = ", ".join(self.notes).replace("|", "/")
         if self.median is None:
             return notes or _NO_FIGURE
@@ -69,7 +69,7 @@ class Board:
         return [row for step in self._steps for row in step.rows]
 
     def markdown(self) -> str:
-        """All tables, and the versions."""
+        """Return all tables, and the versions."""
         return "\n\n".join([self._table(), *self._doors(), self._versions()])
 
     def _first(self, row: Row) -> Peer | None:
@@ -95,7 +95,7 @@ class Board:
         return page.table(["", *(peer.name for peer in peers)], rows)
 
     def _doors(self) -> Iterator[str]:
-        """The bridge's calls, by where they come from."""
+        """Yield the bridge's calls, by where they come from."""
         doors = [x for x in self.peers if x is OURS or x.is_another_door]
         rows = [row for row in self.rows if row.unit == "x"]
         if len(doors) > 1 and rows:
@@ -115,7 +115,7 @@ class Board:
 
 
 def _figure(value: float, unit: str) -> str:
-    """The value with two significant places or so."""
+    """Return the value with two significant places or so."""
     if unit == "ms":
         value *= 1000
         return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"

@@ -41,7 +41,7 @@ class Environment:
 
 
 def environment(peer: Peer, cache: Path = CACHE) -> Environment:
-    """The peer's environment, made if there is none with these pins.
+    """Return the peer's environment, made if there is none with these pins.
 
     Raises:
         OSError, subprocess.SubprocessError: it cannot be made; the message ends as pip's output.
@@ -56,7 +56,7 @@ def environment_with(
     unresolved: Sequence[str] = (),
     cache: Path = CACHE,
 ) -> Environment:
-    """The environment of this name, made if there is none with these pins.
+    """Return the environment of this name, made if there is none with these pins.
 
     `unresolved` are installed last, without their own requirements. Raises as `environment` does.
     """

@@ -24,7 +24,7 @@ class RawServer:
         self.tools += [_listed(f"tool_{number}", "text", extra=True) for number in range(more)]
 
     def answer(self, message: dict) -> bytes | None:
-        """The answer as JSON; None for a message that is no request."""
+        """Return the answer as JSON; None for a message that is no request."""
         if "method" not in message or "id" not in message:
             return None
         body: dict = {"jsonrpc": "2.0", "id": message["id"]}

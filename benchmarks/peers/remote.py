@@ -35,7 +35,7 @@ class JobResult:
         return next((x["result"] for x in self.messages if "result" in x), None)
 
     def all(self, key: str) -> Iterator[Any]:
-        """Every message of one kind."""
+        """Yield every message of one kind."""
         return (x for x in self.messages if key in x)
 
 

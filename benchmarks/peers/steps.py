@@ -110,7 +110,7 @@ def _large(transport: str) -> Step:
 
 
 def _listing() -> Step:
-    """A new listing of a server with many tools, which must have them all."""
+    """Return a new listing of a server with many tools, which must have them all."""
     key, title = "listing", f"a listing of {_TOOLS} tools"
 
     def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
@@ -179,7 +179,7 @@ def _report_of(result: JobResult, cause: str) -> str:
 
 
 def _import() -> Step:
-    """The import at the top of a user's file, with the start of the interpreter."""
+    """Return the import at the top of a user's file, with the start of the interpreter."""
 
     def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         command = [lab.environments[peer.name].python, "-c", peer.imports]
@@ -212,7 +212,7 @@ def _first() -> Step:
 
 
 def _measurement(samples: Iterable[float], result: JobResult) -> Measurement:
-    """The samples, or the reason why there are none."""
+    """Return the samples, or the reason why there are none."""
     samples = tuple(samples)
     return Measurement(samples, "" if samples else _reason(result))
 
@@ -230,7 +230,7 @@ def _until_usable(result: JobResult, names: list[str]) -> Measurement:
 
 
 def _reason(result: JobResult) -> str:
-    """The reason why there is no result, in short."""
+    """Return the reason why there is no result, in short."""
     return "" if result.measurements is not None else result.problem.partition("\n")[0][:60]
 
 

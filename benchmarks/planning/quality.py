@@ -45,12 +45,12 @@ class Scores:
     next_without_request: float | None
 
     def figure(self, way: str, key: str) -> float | None:
-        """One of the figures; None where the set does not have it."""
+        """Return one of the figures; None where the set does not have it."""
         return self.figures.get(way, {}).get(key)
 
 
 def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scores]:
-    """All sets, one after the other."""
+    """Return all sets, one after the other."""
     scores: list[Scores] = []
     for one in sets:
         scores.append(_measure(one, scorer))
@@ -76,7 +76,7 @@ def _measure(of: PlanSet, scorer: Path) -> Scores:
 
 
 def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
-    """The best tool for each clause of a request."""
+    """Return the best tool for each clause of a request."""
     index = ToolIndex[Json](of.tools)
 
     def search(plan: Json) -> Json:
@@ -135,7 +135,7 @@ def misses(scores: Sequence[Scores]) -> list[str]:
 
 
 def markdown(scores: Sequence[Scores]) -> str:
-    """The means over all sets, each with its goal."""
+    """Return the means over all sets, each with its goal."""
     rows: list[list[str]] = []
     for way, key in _ROWS:
         goal = f"{_GOALS[way, key]:g}" if (way, key) in _GOALS else ""
@@ -154,6 +154,6 @@ def _cell(figures: Iterable[float | None]) -> str:
 
 
 def _mean(figures: Iterable[float | None]) -> float | None:
-    """The plain mean over the sets that have the figure."""
+    """Return the plain mean over the sets that have the figure."""
     values = [x for x in figures if x is not None]
     return statistics.fmean(values) if values else None

@@ -40,7 +40,7 @@ def read_sets(folder: Path) -> list[PlanSet]:
 
 
 def as_prediction(plan: Plan) -> Json:
-    """A plan in the words of the scorer; values that are still missing are left out."""
+    """Return a plan in the words of the scorer; values that are still missing are left out."""
     calls: list[Json] = []
     for call in plan.calls:
         arguments: Json = {}
@@ -54,5 +54,5 @@ def as_prediction(plan: Plan) -> Json:
 
 
 def prediction_of_tools(tools: Sequence[str]) -> Json:
-    """A prediction that only names tools."""
+    """Return a prediction that only names tools."""
     return {"calls": [{"tool": x, "args": {}} for x in dict.fromkeys(tools)]}

@@ -31,7 +31,7 @@ class Way:
     targets: tuple[tuple[str, float], ...] = ()
 
     def target(self, figure: str) -> str:
-        """The target of one figure, empty without one."""
+        """Return the target of one figure, empty without one."""
         target = dict(self.targets).get(figure)
         return "" if target is None else f"{target:g}"
 
@@ -117,7 +117,7 @@ def _score_ours(of: ToolSet, scorer: Path, embed: CachedVectors | None) -> Score
 
 
 def _index_with_vectors(of: ToolSet, embed: CachedVectors) -> ToolIndex[Json]:
-    """An index with all vectors: a search does not wait long for them."""
+    """Return an index with all vectors: a search does not wait long for them."""
     dense = DenseIndex[str](Embedder(embed, "", "the model"))
     index = ToolIndex(of.tools, dense)
     while dense.fill():

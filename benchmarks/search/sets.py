@@ -42,7 +42,7 @@ def read_sets(folder: Path) -> list[ToolSet]:
 
 
 def json_lines(file: Path) -> list[Json]:
-    """The objects of a file; only a line feed ends a line."""
+    """Return the objects of a file; only a line feed ends a line."""
     text = file.read_text(encoding="utf-8-sig")
     return [json.loads(x) for x in text.split("\n") if x.strip()]
 
@@ -62,7 +62,7 @@ def run_scorer(scorer: Path, labels: Path, predictions: Iterable[Json]) -> Json:
 
 
 def means(rows: Iterable[dict[str, float]]) -> dict[str, float]:
-    """The plain mean of each figure."""
+    """Return the plain mean of each figure."""
     listed = list(rows)
     return {key: sum(x[key] for x in listed) / len(listed) for key in listed[0]}
 

@@ -122,15 +122,15 @@ def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
     """Return the definitions as an agent has them, under their shown names."""
     names = ShownNames()
     keys: set[ToolKey] = set()
-    tools: list[ToolDefinition] = []
+    result: list[ToolDefinition] = []
     for x in tools:
         key = ToolKey("mcp", x["server"], x["name"])
         if key in keys:  # two tools of a server with one name
             key = ToolKey("mcp", x["server"], x["id"])
         keys.add(key)
         tool = Tool(key, x["description"], x["input_schema"])
-        tools.append(definition_of(names.show(key), tool))
-    return tools
+        result.append(definition_of(names.show(key), tool))
+    return result
 
 
 def _count(tools: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:

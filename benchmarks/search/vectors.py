@@ -26,7 +26,7 @@ class CachedVectors:
         self._vectors = _read(self._file)
 
     def __call__(self, texts: list[str]) -> list[Sequence[float]]:
-        """The vectors of these texts, in this order."""
+        """Return the vectors of these texts, in this order."""
         if missing := [x for x in dict.fromkeys(texts) if x not in self._vectors]:
             self._compute(missing)
         return [self._vectors[x] for x in texts]

@@ -11,7 +11,7 @@ from .tally import LONGEST_CALL_SECONDS
 
 
 def progress(outcome: Outcome) -> str:
-    """A line of progress."""
+    """Return a line of progress."""
     tally = outcome.tally
     return (
         f"{_clock(outcome.seconds)} of {_clock(outcome.plan.seconds)}  {tally.calls:,} calls "
@@ -22,7 +22,7 @@ def progress(outcome: Outcome) -> str:
 
 
 def table(outcome: Outcome) -> str:
-    """The results, in Markdown."""
+    """Return the results, in Markdown."""
     return page.table(("what", "measured"), _rows(outcome))
 
 

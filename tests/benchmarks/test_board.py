@@ -28,7 +28,7 @@ def board() -> Board:
 
 
 def line(board: Board, start: str) -> list[str]:
-    """The cells of the first line that starts so."""
+    """Return the cells of the first line that starts so."""
     row = next(x for x in board.markdown().splitlines() if x.startswith(f"| {start}"))
     return [x.strip() for x in row.strip("|").split("|")]
 

@@ -22,7 +22,7 @@ def written() -> str:
 
 
 def row(lesson: Lesson) -> list[int]:
-    """The figures of a lesson in the table."""
+    """Return the figures of a lesson in the table."""
     (cells,) = re.findall(rf"^\| `{lesson.folder}` \|(.*)\|$", written(), re.MULTILINE)
     return [int(x) for x in cells.split("|")]
 

@@ -21,7 +21,7 @@ SHORT_SECONDS = 1.0  # of what hangs
 
 
 def fake(name: str) -> Peer:
-    """A client of `fake_drivers.py` in the running environment."""
+    """Return a client of `fake_drivers.py` in the running environment."""
     return Peer(name, f"tests.benchmarks.fake_drivers:{name}", "pytest", "")
 
 

@@ -35,7 +35,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shout(_ctx: Any, text: str, _arguments: Any) -> str:
-    """The function of the drawn tool."""
+    """Run the drawn tool: return its text in capitals."""
     if not text:
         raise ValueError("nothing to shout")
     return text.upper()

@@ -47,7 +47,7 @@ ANSWER = "this is pay"
 
 
 def pay(**more: Any) -> dict[str, Any]:
-    """A tool as its server lists it."""
+    """Return a tool as its server lists it."""
     return {"name": "pay", "description": "Pays.", "inputSchema": {"type": "object"}, **more}
 
 

@@ -28,7 +28,7 @@ SECONDS = 30.0
 def serving_admin(
     bridge: Bridge, token: str | None = TOKEN, socket: Path | None = None
 ) -> Generator[str]:
-    """Serve it for the length of the block, at an address or a socket file; the address."""
+    """Serve it for the length of the block, at an address or a socket file; yield the address."""
     port = free_port()
     servers: list[uvicorn.Server] = []
 
@@ -75,15 +75,15 @@ class AdminClient:
         self.http.close()
 
     def get(self, path: str, **query: Any) -> Any:
-        """The answer of 200."""
+        """Return the answer of 200."""
         return self.ask("GET", path, 200, params=query)
 
     def post(self, path: str, status: int = 200, body: Any = None, **query: Any) -> Any:
-        """The answer, which must have this status."""
+        """Return the answer, which must have this status."""
         return self.ask("POST", path, status, json=body, params=query)
 
     def ask(self, method: str, path: str, status: int, **options: Any) -> Any:
-        """The answer, which must have this status."""
+        """Return the answer, which must have this status."""
         answer = self.http.request(method, path, **options)
         assert answer.status_code == status, answer.text
         check(method, path, answer)
@@ -91,7 +91,7 @@ class AdminClient:
 
     @contextmanager
     def events(self, **headers: str) -> Generator[Iterator[Event]]:
-        """The events from now on."""
+        """Yield the events from now on."""
         with self.http.stream("GET", "/api/events", headers=headers) as answer:
             assert answer.status_code == 200
             assert answer.headers["content-type"].startswith("text/event-stream")
@@ -114,12 +114,12 @@ def validate(schema: dict[str, Any], value: Any) -> None:
 
 
 def next_event(events: Iterator[Event], name: str, /, **facts: Any) -> Event:
-    """The next event of this name that has these facts."""
+    """Return the next event of this name that has these facts."""
     return next(x for x in events if x.name == name and facts.items() <= x.data.items())
 
 
 def all_events(events: Iterator[Event], *expected: tuple[str, dict[str, Any]]) -> list[Event]:
-    """The next events of these names and facts, in whatever order they come."""
+    """Return the next events of these names and facts, in whatever order they come."""
     matches: dict[int, Event] = {}
     for event in events:
         for number, (name, facts) in enumerate(expected):

@@ -23,6 +23,6 @@ def use_server(ctx: dict[str, Any], server: str, toolbelt: str | None = None) ->
 
 
 def init_agent(ctx: dict[str, Any], name: str, **values: Any) -> None:
-    """Set up an agent; all about its model may be said with the rest."""
+    """Set up an agent; options of its model are among the values."""
     settings = {x: values.pop(x) for x in list(values) if x not in _OF_AGENT}
     agents.init_agent(ctx, name, model_settings=settings, **values)

@@ -25,7 +25,7 @@ SCALARS: Strategy = st.none() | st.booleans() | NUMBERS | st.text(max_size=6)
 
 
 def nested(scalars: Strategy, keys: Strategy, leaves: int = 15) -> Strategy:
-    """These values, and lists and objects of them."""
+    """Return a strategy for these values, and for lists and objects of them."""
     return st.recursive(
         scalars,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),

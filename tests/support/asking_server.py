@@ -40,7 +40,7 @@ BOOKING: dict[str, Any] = {
 
 
 def asking() -> MCPServer:
-    """A new server."""
+    """Return a new server."""
     warnings.simplefilter("ignore")  # half of this is deprecated as of 2026-07-28
     server = MCPServer("asking", title="Asks", version="1.0", log_level="CRITICAL")
 
@@ -124,7 +124,7 @@ def asking() -> MCPServer:
 
 
 def asking_entry(**more: Any) -> dict[str, Any]:
-    """What a settings file holds for it over stdio."""
+    """Return the entry of a settings file for it over stdio."""
     # Here, because as a program this file is run without the tests on its path.
     from tests.support.warm_python import warm_python
 
@@ -132,13 +132,13 @@ def asking_entry(**more: Any) -> dict[str, Any]:
 
 
 def form(message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> dict[str, Any]:
-    """The arguments of `ask` for a form to be filled in."""
+    """Return the arguments of `ask` for a form to be filled in."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}
 
 
 def page(url: str, message: str = "Sign in there.") -> dict[str, Any]:
-    """The arguments of `ask` for a page to be opened."""
+    """Return the arguments of `ask` for a page to be opened."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": "e1"}
     return {"method": "elicitation/create", "params": params}
 

@@ -49,7 +49,7 @@ SCOPE = "tools"
 
 @dataclass
 class _Grant:
-    """What one code or refresh token stands for."""
+    """The rights of one code or refresh token."""
 
     client_id: str
     scope: str
@@ -85,7 +85,7 @@ class AuthorizationServer:
     requested_scopes: list[str] = field(default_factory=list[str])
 
     def app(self, url: str) -> Starlette:
-        """The web application for this address."""
+        """Return the web application for this address."""
         self.url = url
         routes = [
             Route("/.well-known/oauth-authorization-server", self._metadata),
@@ -185,7 +185,7 @@ class AuthorizationServer:
                 return _error_reply("unsupported_grant_type")
 
     def _client(self, request: Request, form: dict[str, str]) -> str | None:
-        """Who asks, if that was proved in the way the client has to."""
+        """Return the client of a request, if it authenticates itself."""
         how, _, credentials = request.headers.get("authorization", "").partition(" ")
         client_id, secret = form.get("client_id", ""), form.get("client_secret", "")
         if how.lower() == "basic":
@@ -249,7 +249,7 @@ class Protected:
         return {"url": f"{self.url}/mcp"}
 
     def app(self, url: str) -> Any:
-        """The web application for this address."""
+        """Return the web application for this address."""
         self.url = url
         server = MCPServer(
             "protected",
@@ -336,7 +336,7 @@ def _add_tools(server: MCPServer) -> None:
 
 
 def _agreement(query: Mapping[str, str]) -> str:
-    """The page on which a person is asked whether the client may have access."""
+    """Return the page on which a person is asked whether the client may have access."""
     fields = "".join(
         f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
         for name, value in query.items()
@@ -363,7 +363,7 @@ def _error_reply(error: str, status: int = 400, description: str = "") -> Respon
 
 @contextmanager
 def protected_server(**options: Any) -> Generator[Protected]:
-    """An authorization server with these attributes, and an MCP server that it protects."""
+    """Yield an authorization server with these attributes, and an MCP server that it protects."""
     with ExitStack() as stack:
         service = AuthorizationServer(**options)
         stack.enter_context(serving(service.app))
@@ -373,26 +373,26 @@ def protected_server(**options: Any) -> Generator[Protected]:
 
 
 def go_there(request: SignInRequest) -> str:
-    """As a program signs in: ask for the page and say where it leads, without following."""
+    """Sign in like a program: request the page, and return where it redirects."""
     answer = httpx2.get(request.url, follow_redirects=False, timeout=_BROWSER_SECONDS)
     return answer.headers.get("location", "")
 
 
 def browse(url: str) -> str:
-    """As a browser does: ask for the page and follow it to where it leads; what is read there."""
+    """Sign in like a browser: request the page, follow its redirects, and return the last page."""
     return httpx2.get(url, follow_redirects=True, timeout=_BROWSER_SECONDS).text
 
 
 def bridge_to(
     protected: Protected, folder: Path, sign_in: SignIn | None = go_there, **more: Any
 ) -> Bridge:
-    """A bridge to this server alone, as `it`; tokens are kept in the folder."""
+    """Return a bridge to this server alone, as `it`; tokens are kept in the folder."""
     servers = {"it": {**protected.entry, **more}}
     return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
 
 
 def failure_of(bridge: Bridge) -> SourceFailed:
-    """Why `it` cannot be used."""
+    """Return the error of `it`, which cannot be used."""
     with pytest.raises(SourceFailed) as failure:
         bridge.list_tools("it")
     return failure.value

@@ -14,7 +14,7 @@ _END_SECONDS = 60.0
 
 @contextmanager
 def bakery(*options: str) -> Generator[str]:
-    """Run it for the length of the block; its address."""
+    """Run it for the length of the block; yield its address."""
     with subprocess.Popen(
         [sys.executable, str(FILE), "--port", "0", *options], stdout=subprocess.PIPE, text=True
     ) as running:

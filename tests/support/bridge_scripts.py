@@ -69,7 +69,7 @@ def script(
 
 
 def run_to_end(folder: Path, body: str, python: str = sys.executable) -> tuple[int, str, str]:
-    """Run a script; its status, output and errors. It must leave no process."""
+    """Run a script; return its status, output and errors. It must leave no process."""
     with script(folder, body, python=python) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert none_runs(folder / "journal")
@@ -77,6 +77,6 @@ def run_to_end(folder: Path, body: str, python: str = sys.executable) -> tuple[i
 
 
 def next_line(child: subprocess.Popen[str]) -> str:
-    """Its next line of output; the test's own limit bounds the wait."""
+    """Return the next line of output; the test's own limit bounds the wait."""
     assert child.stdout is not None
     return child.stdout.readline().strip()

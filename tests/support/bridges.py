@@ -19,13 +19,13 @@ _POLL_SECONDS = 0.01
 
 @contextmanager
 def bridge_with(**servers: Any) -> Generator[Bridge]:
-    """A bridge with these servers (the entry of each by its name); none is connected yet."""
+    """Yield a bridge with these servers (the entry of each by its name); none is connected yet."""
     with Bridge({"mcpServers": servers}) as bridge:
         yield bridge
 
 
 def status_of(bridge: Bridge, server: str) -> SourceStatus:
-    """The status of one server."""
+    """Return the status of one server."""
     return next(x for x in bridge.servers() if x.name == server)
 
 
@@ -46,7 +46,7 @@ def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
 
 
 async def wait_until_listed(operations: Operations, server: str, tool: str) -> Tool:
-    """The same on the bridge's loop."""
+    """Wait until the catalog has this tool, on the bridge's loop."""
     with anyio.fail_after(_TOOL_SECONDS):
         while (entry := operations.engine.catalog.tool(server, tool)) is None:
             await anyio.sleep(_POLL_SECONDS)
@@ -54,7 +54,7 @@ async def wait_until_listed(operations: Operations, server: str, tool: str) -> T
 
 
 def names_of(tools: list[Tool]) -> list[str]:
-    """The names of tools, in their order."""
+    """Return the names of tools, in their order."""
     return [x.name for x in tools]
 
 

@@ -27,17 +27,17 @@ class Answering:
         self.questions: list[str] = []
 
     async def answer(self, question: Question) -> Answer:
-        """Its name as the colour."""
+        """Answer with its name as the colour."""
         self.questions.append(question.message)
         await anyio.sleep(0)
         return Answer.accepted({"colour": self.name})
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Nobody is there for that."""
+        """Approve nothing."""
         return ApprovalAnswer.nobody("only questions are answered here")
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Its name."""
+        """Reply with its name."""
         match request.messages:
             case (SamplingMessage(_, (TextPart(text),)),):
                 self.questions.append(text)
@@ -50,7 +50,7 @@ def at_once(
     *calls: tuple[Any, str, str, dict[str, Any]],
     limits: Mapping[int, float] = _NO_LIMITS,
 ) -> list[Any]:
-    """Make calls (host, server, tool, arguments) at the same time; results, or errors."""
+    """Make calls (host, server, tool, arguments) at the same time; return results and errors."""
 
     async def go(operations: Operations) -> list[Any]:
         results: list[Any] = [None] * len(calls)

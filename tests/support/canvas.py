@@ -29,9 +29,9 @@ C = TypeVar("C", bound=Component)
 
 
 def make(component: type[C], **inputs: Any) -> C:
-    """A node with its in-ports set: an out-port of another node is wired, anything else a value.
+    """Return a node with these in-ports: an out-port of another node is wired, others are values.
 
-    What an agent has of an AgentModel may be among the rest.
+    Inputs of AgentModel may be among them.
     """
     node = component()
     inputs = _with_model_settings(component, inputs)
@@ -59,7 +59,7 @@ def _with_model_settings(component: type[Component], inputs: dict[str, Any]) -> 
 
 
 def chain(*nodes: Component) -> SubGraphExecutor:
-    """Nodes in the order of their flow, as a branch port holds them."""
+    """Return nodes in the order of their flow, as a branch port holds them."""
     for node, following in zip(nodes, [*nodes[1:], None], strict=True):
         node.next = following
     return SubGraphExecutor(nodes[0])
@@ -90,26 +90,26 @@ class Call(Component):
 
 
 def call(function: Any, value: Any = None) -> Call:
-    """A node that calls `function` with the value of a port, or with `value`."""
+    """Return a node that calls `function` with the value of a port, or with `value`."""
     node = make(Call, value=value)
     node.function = function
     return node
 
 
 def tool_nodes(name: str, function: Any, **inputs: Any) -> list[Component]:
-    """A drawn tool: what `function` makes of its input."""
+    """Return the nodes of a drawn tool that applies `function` to its input."""
     start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
     work = call(function, start.tool_input)
     return [start, work, make(AgentToolOutput, results=[work.result])]
 
 
 def shout() -> list[Component]:
-    """A drawn tool that writes a text in capitals."""
+    """Return a drawn tool that writes a text in capitals."""
     return tool_nodes("shout", str.upper)
 
 
 def agent_nodes(*using: Component, name: str = "a", **inputs: Any) -> list[Component]:
-    """The nodes that set an agent up, with what these and the drawn tools give to a toolbelt."""
+    """Return the nodes that set up an agent with the tools of these nodes and the drawn tools."""
     belt = make(AgentMakeToolbelt)
     agent = make(AgentInit, agent_name=name, **{"toolbelt_spec": belt.toolbelt_spec, **inputs})
     return [*using, belt, agent]

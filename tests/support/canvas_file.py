@@ -29,7 +29,7 @@ _NODE_KEYS = ("id", "type", "extras", "x", "y", "name", "color", "ports")
 
 
 def problems(document: Document, name: str, classes: Classes | None = None) -> list[str]:
-    """What is wrong with a file called `<name>.xircuits`, as sentences.
+    """Return the problems of a file called `<name>.xircuits`, as sentences.
 
     `classes` are those that are installed, by name: ours and Xircuits' by default.
     """
@@ -45,7 +45,7 @@ def problems(document: Document, name: str, classes: Classes | None = None) -> l
 
 
 def links_by_name(document: Document) -> list[tuple[str, str, str]]:
-    """Links by the names of their ends: a node that is reloaded has new ids."""
+    """Return links by the names of their ends: a node that is reloaded has new ids."""
     names = {
         port["id"]: f"{node['name']}.{port['name']}"
         for node in nodes_of(document)

@@ -52,11 +52,11 @@ class Catalog:
         )
 
     async def list(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
-        """All of them."""
+        """Return all tools."""
         return types.ListToolsResult(tools=[*self.tools.values()])
 
     async def call(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """The name and the arguments of the call."""
+        """Return the name and the arguments of the call."""
         arguments = params.arguments or {}
         if params.name == ADD["name"]:
             await self._add([{**arguments, "input_schema": {"type": "object"}}], ctx)
@@ -72,7 +72,7 @@ class Catalog:
             await ctx.session.send_tool_list_changed()
 
     async def serve(self) -> None:
-        """Over stdio, to the end."""
+        """Serve over stdio until the input ends."""
         async with stdio_server() as (read, write):
             await self.server.run(read, write, self.server.create_initialization_options())
 

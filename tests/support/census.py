@@ -34,7 +34,7 @@ class Census:
     memory_mb: float
 
     def more_than(self, before: Census) -> list[str]:
-        """Everything that was not there before, as sentences."""
+        """Return everything that was not there before, as sentences."""
         pairs = (
             ("process", self.processes - before.processes),
             ("thread", self.threads - before.threads),
@@ -44,7 +44,7 @@ class Census:
 
 
 def take_census() -> Census:
-    """Count now."""
+    """Return the counts of now."""
     memory = psutil.Process().memory_info().rss / _MEGABYTE
     # The worker threads of a loop live as long as it does, and another loop may start one now.
     # Python keeps a dummy of a thread that it did not start, also after that has ended.
@@ -55,7 +55,7 @@ def take_census() -> Census:
 
 @contextmanager
 def no_leaks() -> Generator[Census]:
-    """Soon after the block, everything that it opened must be closed."""
+    """Require that everything that the block opened is closed soon after it."""
     before = take_census()
     yield before
     try:
@@ -65,7 +65,7 @@ def no_leaks() -> Generator[Census]:
 
 
 def _processes() -> list[str]:
-    """Each with its number, so that they differ; also those that have ended."""
+    """Return each child with its id, and whether it has ended."""
     children: list[str] = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -77,7 +77,7 @@ def _processes() -> list[str]:
 
 
 def _files() -> list[str]:
-    """The open files; pipes and sockets without their numbers, which always change."""
+    """Return the open files; pipes and sockets without their numbers, which always change."""
     files: list[str] = []
     for number in os.listdir(_OWN_FILES) if _OWN_FILES.exists() else []:
         with suppress(OSError):  # the one that listed them

@@ -33,12 +33,12 @@ SIGHTS: dict[str, _Matrix] = {
 
 
 def difference(one: Rgb, other: Rgb, sight: str) -> float:
-    """How far two colours are apart for somebody who sees like this."""
+    """Return the distance of two colours for this kind of sight."""
     return math.dist(_lab(_simulate(one, SIGHTS[sight])), _lab(_simulate(other, SIGHTS[sight])))
 
 
 def _simulate(color: Rgb, sight: _Matrix) -> Rgb:
-    """The colour as linear light."""
+    """Return the colour for this kind of sight, as linear light."""
     light = [_linear(x) for x in color]
     red, green, blue = (sum(a * b for a, b in zip(row, light, strict=True)) for row in sight)
     return _within(red), _within(green), _within(blue)

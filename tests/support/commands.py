@@ -20,7 +20,7 @@ _CODE = re.compile(r"\x1b\[[\d;]*m")
 
 
 class CommandResult(NamedTuple):
-    """How a command ended, and what it printed."""
+    """Status and output of a command."""
 
     status: int
     out: str
@@ -28,12 +28,12 @@ class CommandResult(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it printed on stdout, read as JSON."""
+        """Its stdout, read as JSON."""
         return json.loads(self.out)
 
     @property
     def text(self) -> str:
-        """All that it printed, however it was wrapped."""
+        """All output, without line breaks."""
         return " ".join((self.out + self.err).split())
 
 
@@ -49,7 +49,7 @@ class Cli:
 
 
 def command(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Run the command; its exit status, stdout and stderr."""
+    """Run the command; return its exit status, stdout and stderr."""
     capture.readouterr()
     with pytest.raises(SystemExit) as exit_:
         run(words)
@@ -61,20 +61,20 @@ class Screen(io.StringIO):
     """A terminal, as far as a program asks."""
 
     def isatty(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """No file: its width is the usual one."""
+        """Return -1: there is no file, so the default width counts."""
         return -1
 
     def lines(self) -> list[str]:
-        """What stands there, without colours."""
+        """Return the lines on the screen, without colours."""
         return _CODE.sub("", self.getvalue()).splitlines()
 
 
 def at_terminal(patch: pytest.MonkeyPatch, line: str, *words: str) -> Screen:
-    """Run a command at a terminal at which nobody types; what stands there then."""
+    """Run a command at a terminal where nobody types; return the screen."""
     screen = Screen()
     with patch.context() as inner:
         inner.setattr("sys.stdout", screen)

@@ -75,17 +75,17 @@ class Server:
             self._shell = None
 
     def new_database(self) -> str:
-        """The URL of an empty one: a schema, which is made ten times as fast as a database."""
+        """Return the URL of an empty database: a schema, which is ten times as fast to create."""
         name = f"tests_{next(self._numbers)}"
         self.execute(f"CREATE SCHEMA {name}")
         return f"{self.url()}?options=-csearch_path%3D{name}"
 
     def url(self, database: str = "postgres") -> str:
-        """Where a database of it is."""
+        """Return the URL of one of its databases."""
         return f"postgresql://tests@127.0.0.1:{self._port}/{database}"
 
     def execute(self, statement: str) -> None:
-        """Have a statement done that is not about one of the databases."""
+        """Execute a statement outside of the databases of tests."""
         import psycopg
 
         with psycopg.connect(self.url(), autocommit=True, connect_timeout=10) as connection:
@@ -109,7 +109,7 @@ class Server:
 
 @contextmanager
 def postgresql() -> Generator[Server | None]:
-    """A PostgreSQL for the length of the block; None where none is installed."""
+    """Yield a PostgreSQL for the length of the block; None where none is installed."""
     programs = _programs()
     if programs is None:
         yield None
@@ -129,12 +129,12 @@ def postgresql() -> Generator[Server | None]:
 
 
 def place_of(name: str | Path, folder: Path) -> Place:
-    """The place that a person means who names it so, in a project in that folder."""
+    """Return the place for a name that a person writes, in a project in this folder."""
     return find_place(Settings(str(folder / "mcp_settings.json"), {}, {}), name, {})
 
 
 def _programs() -> Path | None:
-    """The folder with the programs of the newest version; Debian does not put them on the path."""
+    """Return the folder of the newest version's programs; Debian does not put them on the path."""
     programs = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = max(programs, key=lambda x: int(x.parent.parent.name), default=None)
     on_path = shutil.which("initdb")
@@ -142,7 +142,7 @@ def _programs() -> Path | None:
 
 
 def _user_options() -> dict[str, object]:
-    """PostgreSQL refuses to be run by root."""
+    """Return options to run as another user: PostgreSQL refuses root."""
     if os.getuid() != 0:
         return {}
     return {"user": _user(), "group": pwd.getpwnam(_user()).pw_gid, "extra_groups": []}

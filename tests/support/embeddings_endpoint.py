@@ -17,13 +17,13 @@ MEANINGS = ("weather rain forecast umbrella", "mail letter post stamp", "invoice
 
 
 def meaning(text: str) -> list[float]:
-    """How much of each meaning is in a text."""
+    """Return the weight of each meaning in a text."""
     words = text.lower().replace(".", " ").replace("?", " ").split()
     return [float(sum(x in line.split() for x in words)) for line in MEANINGS]
 
 
 def meanings(texts: Sequence[str]) -> list[list[float]]:
-    """The vectors of the model."""
+    """Return the vectors of the model."""
     return [meaning(x) for x in texts]
 
 
@@ -45,16 +45,16 @@ class EmbeddingsEndpoint:
 
     @property
     def texts(self) -> list[str]:
-        """All texts that were asked for."""
+        """All texts of the requests so far."""
         return [x for texts in self.requests for x in texts]
 
     @property
     def connections(self) -> int:
-        """How many were made so far."""
+        """The number of connections so far."""
         return self._http.connections
 
     def _reply(self, got: Received) -> Reply:
-        """In another order than asked, as services may."""
+        """Reply in another order than in the request, as services may."""
         texts = json.loads(got.body)["input"]
         self.requests.append(texts)
         self.is_open.wait()
@@ -68,7 +68,7 @@ class EmbeddingsEndpoint:
 
 @contextmanager
 def embeddings_endpoint() -> Generator[EmbeddingsEndpoint]:
-    """Run one."""
+    """Run an endpoint for the length of the block."""
     with http_service() as http:
         endpoint = EmbeddingsEndpoint(http)
         try:

@@ -60,13 +60,13 @@ class Environment:
         return str(self.root / "bin" / "python")
 
     def install(self, *arguments: str) -> None:
-        """Install with this environment's pip: offline, and nothing but what is named."""
+        """Install these packages with this environment's pip, offline and without dependencies."""
         offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--no-compile"]
         pip = [sys.executable, "-m", "pip", "--python", self.python, "install"]
         self.run(Path.cwd(), *pip, *offline, *arguments)
 
     def variables(self, **more: str) -> dict[str, str]:
-        """Variables of a process in this environment: it is activated, and has its own home."""
+        """Return variables of a process in this environment, with a home of its own."""
         folders = [*([self.warm] if self.warm else []), self.root / "bin", os.environ["PATH"]]
         path = os.pathsep.join(map(str, folders))
         # A test run in there must not take itself for a part of the one that is going on.
@@ -88,7 +88,7 @@ class Environment:
 
     @contextmanager
     def with_warm_commands(self, folder: Path) -> Iterator[Environment]:
-        """In the block, its `python` and `xai-mcp-agent` are forks of a warm process."""
+        """Make `python` and `xai-mcp-agent` forks of a warm process for the length of the block."""
         with warm_interpreter_in(self.python, folder) as python:
             command = folder / "xai-mcp-agent"
             text = f'#!/bin/sh\nexec {python} {self.root}/bin/xai-mcp-agent "$@"\n'
@@ -147,7 +147,7 @@ def _link_data(root: Path) -> None:
 
 
 def _write_commands(root: Path) -> None:
-    """Every command of the linked packages, run by this environment's Python."""
+    """Write every command of the linked packages, to be run by this environment's Python."""
     for command in entry_points(group="console_scripts"):
         if not command.module.startswith(_OURS):
             file = root / "bin" / command.name

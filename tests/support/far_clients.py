@@ -25,7 +25,7 @@ class Responding:
         self.log_messages: list[JsonObject] = []
 
     async def __call__(self, requests: JsonObject) -> JsonObject:
-        """Its name as the colour, for each request."""
+        """Answer each request with its name as the colour."""
         self.requests.append(requests)
         if self._error is not None:
             raise self._error
@@ -41,7 +41,7 @@ def far_client(
     able: JsonObject = ABLE,
     host: Host | None = None,
 ) -> Caller:
-    """The caller for a far client of this name."""
+    """Return the caller for a far client of this name."""
     log = None if respond is None else respond.log_messages.append
     answers = respond if is_modern else None
     far = FarClient(name, is_modern, able, respond=answers, log=log)

@@ -1,4 +1,4 @@
-"""An event loop whose clock runs faster, for what would take minutes: every limit and pause."""
+"""An event loop whose clock runs faster, for tests of limits and pauses of minutes."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class FastLoop(asyncio.SelectorEventLoop):
         super().__init__(_FastSelector())
 
     def time(self) -> float:
-        """In its own seconds."""
+        """Return the time in seconds of this loop."""
         return super().time() * SPEED

@@ -37,7 +37,7 @@ class FaultHttp:
     """One server that may be stopped and started again.
 
     With sessions `initialize` opens one; with a standing stream a GET opens one.
-    `requests` are the headers of all POSTs, `methods` what they asked for, `paths` where.
+    `requests` are the headers of all POSTs, `methods` and `paths` those of each.
     Without a `port` it gets one of its own, and keeps it until `close`.
     """
 
@@ -78,11 +78,11 @@ class FaultHttp:
         return f"http://127.0.0.1:{self._port}/sse"
 
     def entry(self, **more: Any) -> dict[str, Any]:
-        """What a settings file holds for it."""
+        """Return its entry in a settings file."""
         return {"url": self.url, **more}
 
     def start(self) -> None:
-        """Listen, unless it does; on the same port as before. Sessions of before are forgotten."""
+        """Listen again on the same port, without the old sessions, unless it listens already."""
         if self._server is not None:
             return
         self.sessions: set[str] = set()
@@ -91,7 +91,7 @@ class FaultHttp:
         self._server = self._new_server()
 
     def _new_server(self) -> ThreadServer:
-        """A process that others start has the socket of before until it is another program."""
+        """Open the port, which a fork of this process may still hold until it runs its program."""
         until = time.monotonic() + _FREE_SECONDS
         while True:
             try:
@@ -129,13 +129,13 @@ class FaultHttp:
             stream.put(_STREAM_END)
 
     def forget_sessions(self) -> None:
-        """As after a restart that nobody noticed."""
+        """Forget all sessions, as after a restart."""
         self.sessions.clear()
 
     # For the handler.
 
     def remember_connection(self, connection: socket.socket) -> None:
-        """Remember a connection, to be cut."""
+        """Remember a connection, so that `stop` can cut it."""
         self._sockets.append(connection)
 
 
@@ -271,7 +271,7 @@ def _event(message: Any) -> bytes:
 
 @contextmanager
 def fault_http(**options: Any) -> Generator[FaultHttp]:
-    """A running server for the length of the block."""
+    """Yield a running server for the length of the block."""
     peer = FaultHttp(**options)
     try:
         yield peer

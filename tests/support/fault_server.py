@@ -49,7 +49,7 @@ _SETTINGS = ("mode", "timeout", "startTimeout", "probeTimeout", "listTimeout", "
 
 
 def entry(**options: object) -> dict[str, object]:
-    """What a settings file holds for this server with these options; `mode` and limits go there."""
+    """Return the entry of a settings file for this server; `mode` and limits are settings."""
     settings = {key: options.pop(key) for key in _SETTINGS if key in options}
     arguments = ["-S", "-E", __file__, json.dumps(options)]
     return {"command": sys.executable, "args": arguments, **settings}
@@ -68,7 +68,7 @@ class FaultServer:
         self._listener: object = None
 
     def handle(self, message: dict) -> Iterator[dict | bytes]:
-        """Everything that is to be sent because of this message, in order."""
+        """Yield everything to send because of this message, in order."""
         self.messages.append(message)
         method = message.get("method", "(answer)")
         journal(self.options, method)
@@ -78,7 +78,7 @@ class FaultServer:
             yield from self.usual(message)
 
     def usual(self, message: dict) -> Iterator[dict | bytes]:
-        """The answer that a message gets where nothing else was said."""
+        """Yield the usual answers to a message."""
         method, request = message.get("method", "(answer)"), message.get("id")
         answer_to = _METHODS.get(method)
         if method == "(answer)":
@@ -138,7 +138,7 @@ class FaultServer:
             yield self.notice()
 
     def notice(self, name: str = "tools") -> dict:
-        """A notice that a list changed, as the era wants it."""
+        """Return a notice that a list changed, in the form of the era."""
         notice = {"jsonrpc": "2.0", "method": f"notifications/{name}/list_changed"}
         if self._listener is None:
             return notice
@@ -444,7 +444,7 @@ def _start_child(options: dict) -> None:
 
 
 def _start_daemon(code: list) -> int:
-    """Its process; the one that started it has ended by then."""
+    """Return its process id; its parent has ended by then."""
     options = f"{code!r}, stdout=subprocess.DEVNULL, start_new_session=True"
     starter = f"import subprocess; print(subprocess.Popen({options}).pid)"
     process = subprocess.run([sys.executable, "-S", "-c", starter], stdout=subprocess.PIPE)
@@ -480,7 +480,7 @@ def _options_text(text: str = "{}") -> str:
 
 
 def _starts_before(options: dict) -> int:
-    """How often it was started before, as far as that makes a difference."""
+    """Return the number of earlier starts, if `then` needs it."""
     if "then" not in options or not os.path.exists(options["journal"]):
         return 0
     with open(options["journal"], encoding="utf-8") as lines:

@@ -14,7 +14,7 @@ TEXT: Json = {"type": "string"}
 def fitting(
     name: str, description: str, takes: Json | None = None, gives: Json | None = None
 ) -> Tool:
-    """A tool that requires all that it takes; without `gives` it does not say what it gives."""
+    """Return a tool that requires all of `takes`; without `gives` it has no output schema."""
     input_schema = {"type": "object", "properties": takes or {}, "required": [*(takes or {})]}
     output_schema = None if gives is None else {"type": "object", "properties": gives}
     return Tool(ToolKey("mcp", "", name), description, input_schema, output_schema)

@@ -61,5 +61,5 @@ async def with_gateway(
 
 
 def text_of(result: Any) -> str:
-    """All text of a result."""
+    """Return all text of a result."""
     return "\n".join(x.text for x in result.content if x.type == "text")

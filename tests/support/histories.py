@@ -81,7 +81,7 @@ def recorded_events(recorder: HistoryRecorder) -> list[Event]:
 
 @contextmanager
 def recorder_in(place: Place) -> Generator[HistoryRecorder]:
-    """A recorder of this place that records arguments, closed after the block."""
+    """Yield a recorder of this place that records arguments, closed after the block."""
     recorder = HistoryRecorder(place, str, {"arguments"})
     try:
         yield recorder

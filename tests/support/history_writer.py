@@ -24,7 +24,7 @@ SAVE, LOOK = "save", "look"
 
 
 def main(store: str, folder: str, source: str, *counts: str) -> None:
-    """Make them all, or until it is killed."""
+    """Make all calls."""
     print(os.getpid(), flush=True)
     first, count, each = map(int, counts)
     recorder = HistoryRecorder(place_of(store, Path(folder)), str, {"arguments"})

@@ -33,7 +33,7 @@ def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str
 
 
 def first(times: int, fault: Fault) -> Fault:
-    """Each server goes wrong so many times, and answers as a healthy one does from then on."""
+    """Apply the fault so many times for each server; then answer as usual."""
     counts: Counter[FaultHttp] = Counter()
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Hang:
 def connected(
     era: str = "modern", tools: list[Any] | None = None, **entry: Any
 ) -> Generator[tuple[FaultHttp, Bridge]]:
-    """A server behind a URL, and a bridge that has listed its tools."""
+    """Yield a server behind a URL, and a bridge that has listed its tools."""
     with (
         fault_http(era=era, sessions=era == "legacy", tools=tools) as peer,
         bridge_with(it=peer.entry(**entry)) as bridge,
@@ -98,23 +98,23 @@ def connected(
 
 
 def call(bridge: Bridge, text: str = "fine", **more: Any) -> str:
-    """What the server's tool `echo` says."""
+    """Call the tool `echo`; return its text."""
     return bridge.call_tool("it", "echo", {"text": text}, **more).text
 
 
 def right_answer(peer: FaultHttp, message: dict[str, Any]) -> bytes:
-    """The right answer, as JSON."""
+    """Return the right answer, as JSON."""
     (answer,) = peer.peer.handle(message)
     return json.dumps(answer).encode()
 
 
 def event(data: bytes, *fields: bytes) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream."""
     return b"".join(field + b"\n" for field in (*fields, b"data: " + data)) + b"\n"
 
 
 def begin(handler: Any, kind: str, **headers: str) -> None:
-    """The head of an answer whose end is the end of the connection."""
+    """Send the head of an answer that ends with the connection."""
     handler.send_response(200)
     for name, value in {"content-type": kind, "connection": "close", **headers}.items():
         handler.send_header(name.replace("_", "-"), value)
@@ -135,7 +135,7 @@ def pieces_fault(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind:
 
 
 def dripping(seconds: float) -> Fault:
-    """The right answer, a byte at a time."""
+    """Answer right, a byte at a time."""
 
     def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
         data = right_answer(handler.owner, message)
@@ -148,7 +148,7 @@ def dripping(seconds: float) -> Fault:
 
 
 def chattering(seconds: float = 0.01) -> Fault:
-    """A stream of comments, for ever."""
+    """Answer with a stream of comments, for ever."""
 
     def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
         for _ in range(int(FOR_EVER_SECONDS / seconds)):
@@ -160,7 +160,7 @@ def chattering(seconds: float = 0.01) -> Fault:
 
 
 def raw(data: bytes) -> Fault:
-    """These bytes in place of an answer, head and all; then the connection ends."""
+    """Answer with these bytes, head included, and close the connection."""
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
         with suppress(OSError):
@@ -171,7 +171,7 @@ def raw(data: bytes) -> Fault:
 
 
 def continuing(handler: Any, _message: dict[str, Any]) -> None:
-    """`100 Continue`, for ever, which is no answer yet."""
+    """Answer `100 Continue` for ever, which is no answer yet."""
     handler.close_connection = True
     handler.connection.settimeout(FOR_EVER_SECONDS)
     many = b"HTTP/1.1 100 Continue\r\n\r\n" * 100
@@ -182,7 +182,7 @@ def continuing(handler: Any, _message: dict[str, Any]) -> None:
 
 
 def questions(method: str, times: int) -> Fault:
-    """A stream on which the server asks so many times, and never answers."""
+    """Send so many requests to the client on a stream, and never answer."""
 
     def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
         for number in range(times):
@@ -194,7 +194,7 @@ def questions(method: str, times: int) -> Fault:
 
 
 def on_a_stream(answer: Fault) -> Fault:
-    """The JSON that this would answer with, as an event of a stream."""
+    """Answer with the JSON of another fault, as an event of a stream."""
 
     def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
         answers: list[bytes] = []
@@ -205,24 +205,24 @@ def on_a_stream(answer: Fault) -> Fault:
 
 
 def endpoint_elsewhere(handler: Any, _message: Any) -> None:
-    """A stream of the older kind that leads to another server."""
+    """Open a stream of the older kind that leads to another server."""
     handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])
 
 
 class _Listener:
-    """Takes down what a fault answers."""
+    """Collects the answers of a fault."""
 
     def __init__(self, handler: Any, answers: list[bytes]) -> None:
         self.owner = handler.owner
         self._answers = answers
 
     def answer(self, _status: int, body: bytes, *_: str, **__: str) -> None:
-        """In place of the handler's."""
+        """Collect the body, in place of the handler."""
         self._answers.append(body)
 
 
 def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:
-    """The right answer, in chunks of one byte and with a header in two parts."""
+    """Answer right, in chunks of one byte and with a header in two parts."""
     data = right_answer(handler.owner, message)
     handler.send_response(200)
     handler.send_header("content-type", _JSON)
@@ -234,7 +234,7 @@ def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:
 
 
 def with_length(more: int) -> Fault:
-    """The right answer, with a `Content-Length` that is wrong by so much."""
+    """Answer right, with a `Content-Length` that is wrong by so much."""
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
         data = right_answer(handler.owner, message)
@@ -249,7 +249,7 @@ def with_length(more: int) -> Fault:
 
 
 def large_event(mib: int) -> Fault:
-    """An answer on a stream with a text of so many MiB."""
+    """Answer on a stream with a text of so many MiB."""
     block = b"x" * _MIB
 
     def pieces(_handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
@@ -263,7 +263,7 @@ def large_event(mib: int) -> Fault:
 
 
 def gzip_bomb(mib: int, encoding: str = "gzip") -> Fault:
-    """Zeros that unpack to so many MiB."""
+    """Answer with zeros that unpack to so many MiB."""
     return lambda handler, _: handler.answer(
         200, _zeros(mib, encoding), _JSON, content_encoding=encoding
     )

@@ -91,7 +91,7 @@ Handler: TypeAlias = Callable[[Received], Reply]
 
 
 def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
-    """An answer in JSON."""
+    """Return an answer in JSON."""
     usual = {"content-type": "application/json"}
     usual |= {name.replace("_", "-"): x for name, x in headers.items()}
     return Reply(status, json.dumps(value).encode(), usual)

@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class CellResult:
-    """What came of a piece of code; `error` is an exception's name, `traceback` what is shown.
+    """Result of a piece of code; `error` is an exception's name, `traceback` its text.
 
     `displayed` has the richer outputs, by their kind, `events` what the lab's panel gets.
     """
@@ -77,7 +77,7 @@ class Kernel:
         ]
 
     def value(self, expression: str) -> str:
-        """The `repr` of an expression."""
+        """Return the `repr` of an expression."""
         return self.run(f"print(repr({expression}))").output.strip()
 
     def interrupt_once(self, condition: Callable[[], bool], code: str) -> CellResult:

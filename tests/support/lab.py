@@ -44,7 +44,7 @@ _CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-p
 
 
 def chromium() -> str | None:
-    """The path of a Chromium on this machine, or None."""
+    """Return the path of a Chromium on this machine, or None."""
     return shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -52,7 +52,7 @@ def chromium() -> str | None:
 def lab(
     folder: Path, python: str = sys.executable, variables: Mapping[str, str] | None = None
 ) -> Generator[str]:
-    """Run JupyterLab in a working folder for the length of the block; its address.
+    """Run JupyterLab in a working folder for the length of the block; yield its address.
 
     It is that of this environment, or of another with the `variables` that are set there.
     """

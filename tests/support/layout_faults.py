@@ -22,7 +22,7 @@ def faults(flow: Workflow) -> list[str]:
 
 
 def overlaps(layout: Layout) -> Iterator[str]:
-    """The boxes that cover or touch each other."""
+    """Yield the boxes that cover or touch each other."""
     for (a, box), (b, other) in itertools.combinations(layout.boxes.items(), 2):
         if box.is_near(other, _TOUCHING):
             yield f"{_name(a)} covers or touches {_name(b)}"
@@ -45,7 +45,7 @@ def _is_inside(point: Point, box: Box) -> bool:
 
 
 def _line(points: list[Point]) -> list[Point]:
-    """A link that turns nowhere is a curve; else it is straight between its turns."""
+    """Return points of a link: a curve, or straight lines between its turns."""
     steps = [n / _STEPS for n in range(_STEPS + 1)]
     begin, *turns, end = points
     if not turns:
@@ -58,7 +58,7 @@ def _line(points: list[Point]) -> list[Point]:
 
 
 def _on_curve(a: Point, b: Point, t: float) -> Point:
-    """The cubic curve that the canvas draws from an out-port to an in-port."""
+    """Return the cubic curve that the canvas draws from an out-port to an in-port."""
     weights = (1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3
     xs, ys = (a.x, a.x + _CURVE, b.x - _CURVE, b.x), (a.y, a.y, b.y, b.y)
     return Point(

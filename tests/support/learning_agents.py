@@ -1,4 +1,4 @@
-"""An agent as the history knows it: what it learns is kept, and told in the log."""
+"""An agent as the history knows it: learned rows are kept, and events are in the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 30.0
 
 
 class LearningAgent:
-    """Records what a bridge has its agents learn; a secret is known to it."""
+    """Records learned rows as a bridge does; it knows a secret."""
 
     def __init__(self, place: Place) -> None:
         secrets = Secrets(["zebra-crossing"])
@@ -39,7 +39,7 @@ class LearningAgent:
         return [x.words for x in rows]
 
     def log(self) -> list[dict[str, object]]:
-        """What the events of the log say."""
+        """Return the events of the log."""
         events = self.recorder.ask(lambda x: x.events()).result(SECONDS)
         return [{"change": x.change, "tool": x.subject.tool, **x.payload} for x in events]
 

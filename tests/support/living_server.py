@@ -1,4 +1,4 @@
-"""A server that is told what to offer, and killed: over stdio and HTTP, in both eras."""
+"""A server whose tools a test changes, and which it kills: over stdio and HTTP, in both eras."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SET_TOOLS: JsonObject = {"name": "set_tools", "inputSchema": {"type": "object"}}
 
 
 def tool(name: str, **more: Any) -> JsonObject:
-    """A tool as a server lists it."""
+    """Return a tool as a server lists it."""
     return {"name": name, "description": name, "inputSchema": {"type": "object"}, **more}
 
 
@@ -36,22 +36,22 @@ class OverStdio:
         self._era = era
 
     def entry(self) -> JsonObject:
-        """What a settings file holds for it."""
+        """Return its entry in a settings file."""
         arguments = ["-S", "-E", fault_server.__file__, f"@{self._options}"]
         return {"command": sys.executable, "args": arguments}
 
     def offer(self, *tools: JsonObject) -> None:
-        """What it has when it is started next."""
+        """Set its tools from the next start on."""
         options = {"era": self._era, "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
         self._options.write_text(json.dumps(options), encoding="utf-8")
 
     def lose(self, _bridge: Bridge, *tools: JsonObject) -> None:
-        """End it like a crash; a new one, which offers these, is started at once."""
+        """End it like a crash; the bridge starts it again at once, with these tools."""
         self.offer(*tools)
         os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
 
     def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """The same, until that is noticed."""
+        """Do the same as `lose`, and wait until the bridge notices it."""
         self.lose(bridge, *tools)
         wait_for_change(bridge, "disconnected", times=2)  # it was stopped on purpose before
 
@@ -65,15 +65,15 @@ class OverHttp:
         self._peer = peer
 
     def entry(self) -> JsonObject:
-        """What a settings file holds for it."""
+        """Return its entry in a settings file."""
         return self._peer.entry()
 
     def offer(self, *tools: JsonObject) -> None:
-        """What it has when it is asked next."""
+        """Set its tools from the next request on."""
         self._peer.peer.tools = [*tools, SET_TOOLS]
 
     def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """End it like a crash; and have it start again, with these, when it was missed."""
+        """End it like a crash; once the bridge notices, start it again with these tools."""
         wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
         failures = [x.change for x in events_of(bridge)].count("failed")
         self._peer.stop()
@@ -86,7 +86,7 @@ class OverHttp:
 
 @contextmanager
 def living_server(kind: str, era: str, folder: Path) -> Generator[OverStdio | OverHttp]:
-    """One of the two, in one of the eras."""
+    """Yield a server over one of the transports, in one of the eras."""
     if kind == "stdio":
         yield OverStdio(folder, era)
     else:

@@ -58,7 +58,7 @@ _REQUESTS = {
 
 
 def many_tools() -> list[dict[str, Any]]:
-    """360 of them, in the form of `catalog_server`."""
+    """Return 360 tools, in the form of `catalog_server`."""
     return [
         _tool(deed, thing, place)
         for place, things in PLACES.items()
@@ -68,7 +68,7 @@ def many_tools() -> list[dict[str, Any]]:
 
 
 def tasks() -> list[Task]:
-    """One for each deed, over all places."""
+    """Return a task for each deed, over all places."""
     everything = [(thing, place) for place, things in PLACES.items() for thing in things]
     selection: list[Task] = []
     for n, (deed, template) in enumerate(_REQUESTS.items()):
@@ -79,7 +79,7 @@ def tasks() -> list[Task]:
 
 
 def stuffed_tools(count: int) -> list[dict[str, Any]]:
-    """Tools of a server that stuffs its descriptions with words, to come first in any search."""
+    """Return tools with descriptions full of words, to come first in any search."""
     things = [x for y in PLACES.values() for x in y]
     words = " ".join([*_DEEDS, *things, *PLACES])
     schema = {"type": "object", "properties": {x.replace(" ", "_"): {} for x in things}}
@@ -95,7 +95,7 @@ def stuffed_tools(count: int) -> list[dict[str, Any]]:
 
 
 def write(file: Path, tools: Iterable[dict[str, Any]]) -> str:
-    """Write tools where `catalog_server` reads them; the file's path."""
+    """Write tools where `catalog_server` reads them; return the file's path."""
     file.write_text("\n".join(map(json.dumps, tools)), encoding="utf-8")
     return str(file)
 

@@ -1,7 +1,7 @@
-"""Real MCP servers made with the SDK: run over stdio as children, over HTTP and SSE in threads.
+"""Real MCP servers of the SDK: over stdio as children, over HTTP and SSE in threads.
 
 As a program this file is the gallery, which has something of every kind: `python mcp_servers.py
-[PORT]`; `gallery_entry()` is what a settings file holds for it over stdio.
+[PORT]`; `gallery_entry()` is its entry in a settings file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PNG = "iVBORw0KGgo="
 
 
 def gallery() -> MCPServer:
-    """A new server: tools that return every kind of content, resources, templates, a prompt."""
+    """Return a new server: tools with every kind of content, resources, templates, a prompt."""
     server = MCPServer(
         "gallery", version="1.2.3", instructions="Use add for sums.", log_level="CRITICAL"
     )
@@ -143,7 +143,7 @@ def _add_slow_tools(server: MCPServer) -> None:
 
 
 def gallery_entry(**more: Any) -> dict[str, Any]:
-    """What a settings file holds for the gallery over stdio."""
+    """Return the entry of a settings file for the gallery over stdio."""
     # Here, because as a program this file is run without the tests on its path.
     from tests.support.warm_python import warm_python
 
@@ -152,9 +152,9 @@ def gallery_entry(**more: Any) -> dict[str, Any]:
 
 @contextmanager
 def serving(app: Any) -> Generator[str]:
-    """Run a web application in a thread for the length of the block; its address.
+    """Run a web application in a thread for the length of the block; yield its address.
 
-    A method that makes one is given the address.
+    `app` may be a method that returns one for the address.
     """
     from tests.support.web_server import run_in_thread
 

@@ -1,4 +1,4 @@
-"""Small pictures and sounds, whole enough to be told apart by their first bytes."""
+"""Small pictures and sounds, with enough bytes to recognize their type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 def beginning(data: bytes) -> str:
-    """A file that begins so, as base64."""
+    """Return a file with this beginning, as base64."""
     return base64.b64encode(data + bytes(40)).decode()
 
 

@@ -1,4 +1,4 @@
-"""An agent whose model does what it is told, for tests of what a model gets to read."""
+"""An agent with a scripted model, for tests of the text that a model reads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 _AGENT = "a"
 
 Do: TypeAlias = Step | Callable[[dict[str, Any]], Step]
-"""What a model does; a function may do something else before, while the run waits for it."""
+"""A step of the model; a function may do something else first, while the run waits."""
 
 
 @contextmanager
 def agent(ctx: dict[str, Any], *steps: Do, lock_tools: Any = False) -> Generator[ModelEndpoint]:
-    """An agent with all that was defined so far, whose model does these steps, then is done."""
+    """Set up an agent with all tools so far; its model takes these steps, then it is done."""
     remaining = [*steps, says("done")]
 
     def script(body: dict[str, Any]) -> Step:
@@ -36,21 +36,21 @@ def agent(ctx: dict[str, Any], *steps: Do, lock_tools: Any = False) -> Generator
 
 
 def run(ctx: dict[str, Any]) -> None:
-    """Run it once."""
+    """Run the agent once."""
     run_agent(ctx, _AGENT, "Go on.", outcome=CanvasRun())
 
 
 def tools_of_request(endpoint: ModelEndpoint, request: int = 0) -> dict[str, Any]:
-    """The tools that the model was offered with a request, by name."""
+    """Return the tools in a request to the model, by name."""
     tools = endpoint.requests[request].body.get("tools", [])
     return {x["function"]["name"]: x["function"] for x in tools}
 
 
 def last_message(endpoint: ModelEndpoint) -> str:
-    """What the model was told last."""
+    """Return the last message that the model got."""
     return endpoint.requests[-1].body["messages"][-1]["content"]
 
 
 def all_requests(endpoint: ModelEndpoint) -> str:
-    """Everything that the model was ever sent."""
+    """Return all requests to the model, as one text."""
     return "".join(json.dumps(x.body) for x in endpoint.requests)

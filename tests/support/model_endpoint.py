@@ -128,7 +128,7 @@ def raw_chunks(
 
 
 def delta(value: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
-    """One chunk of a stream for `raw_chunks`, with this delta in its only choice."""
+    """Return one chunk for `raw_chunks`, with this delta in its only choice."""
     return _chunk([{"index": 0, "delta": value, "finish_reason": finish}])
 
 
@@ -269,7 +269,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _pieces_of(value: Any) -> list[Any]:
-    """The pieces of a service's additions: texts in pieces, the parts of a list one by one."""
+    """Return a service's additions: texts in pieces, the parts of a list one by one."""
     if isinstance(value, str):
         return _pieces(value)
     if isinstance(value, list):
@@ -278,7 +278,7 @@ def _pieces_of(value: Any) -> list[Any]:
 
 
 def _pieces_of_part(part: dict[str, Any]) -> list[dict[str, Any]]:
-    """The text of a part in pieces, then its other fields."""
+    """Return the text of a part in pieces, then its other fields."""
     kind = {name: part[name] for name in ("type", "index") if name in part}
     rest = {name: x for name, x in part.items() if name != "text"}
     texts = [{**kind, "text": x} for x in _pieces(part.get("text") or "")]

@@ -15,7 +15,7 @@ _LIVELIER, _OPAQUE = 1.2, 0.75
 
 
 def title_contrast(color: Rgb, canvas: Rgb) -> float:
-    """The contrast of WCAG 2.2 between a title and its background, where it is least."""
+    """Return the contrast of WCAG 2.2 between a title and its background, where it is least."""
     behind = _from_oklab(*_livelier(color))
     background = [_OPAQUE * x + (1 - _OPAQUE) * y for x, y in zip(behind, canvas, strict=True)]
     light = sum(w * _linear(x) for w, x in zip((0.2126, 0.7152, 0.0722), background, strict=True))

@@ -27,7 +27,7 @@ DAYS = [f"day-{number:03}" for number in range(150)]
 
 
 def notes() -> MCPServer:
-    """A new server; what is written to it lasts as long as it."""
+    """Return a new server, which keeps its notes in memory."""
     server = MCPServer("notes", instructions="Write, then read.", log_level="CRITICAL")
     texts = {"today": "nothing yet"}
     _add_content(server, texts)
@@ -134,7 +134,7 @@ def _add_completion(server: MCPServer) -> None:
 
 
 def notes_entry(**more: Any) -> dict[str, Any]:
-    """What a settings file holds for the notes over stdio."""
+    """Return the entry of a settings file for the notes over stdio."""
     # Here, because as a program this file is run without the tests on its path.
     from tests.support.warm_python import warm_python
 

@@ -1,4 +1,4 @@
-"""A remote agent whose answers are written by a test, whatever they are, on loopback.
+"""A remote agent on loopback whose answers come from a test, right or wrong.
 
 with odd_agent() as (agent, bridge):
     agent.answers(task=DONE)
@@ -38,7 +38,7 @@ class OddAgent:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for so far."""
+        """The paths of all requests so far."""
         return [x.path for x in self._http.got]
 
     def answers(self, **result: Any) -> None:
@@ -69,7 +69,7 @@ def event(request: dict[str, Any], **result: Any) -> bytes:
 def odd_agent(
     *, streams: bool = False, name_here: str = "it", **card: Any
 ) -> Generator[tuple[OddAgent, Bridge]]:
-    """The agent, and a bridge that has it under this name."""
+    """Yield the agent, and a bridge that has it under this name."""
     with http_service() as http:
         agent = OddAgent(http, **{"capabilities": {"streaming": streams}, **card})
         entry = {"url": agent.url, "bearer": "tok-secret-1234", "timeout": 20}

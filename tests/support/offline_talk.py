@@ -1,4 +1,4 @@
-"""Talks with the offline model: what it is offered, what it calls, what it answers."""
+"""Talks with the offline model: tools, calls and answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def tool(name: str, description: str, /, *, optional: str = "", **parameters: Any) -> FunctionSpec:
-    """A tool; a parameter is a JSON type or a whole schema, required unless named in `optional`."""
+    """Return a tool; a parameter is a JSON type or a schema, required unless in `optional`."""
     properties = {k: {"type": v} if isinstance(v, str) else v for k, v in parameters.items()}
     required = [x for x in properties if x not in optional.split()]
     schema = {"type": "object", "properties": properties, "required": required}
@@ -31,13 +31,13 @@ def tool(name: str, description: str, /, *, optional: str = "", **parameters: An
 
 
 def text(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a described string."""
+    """Return the schema of a described string."""
     return {"type": "string", "description": description, **more}
 
 
 @dataclass
 class Talk:
-    """One run: the calls of each turn, what was said with them, and the answer."""
+    """One run: the calls of each turn, their texts, and the answer."""
 
     turns: list[list[Call]] = field(default_factory=list[list[Call]])
     thoughts: list[str] = field(default_factory=list[str])
@@ -53,7 +53,7 @@ class Talk:
 async def ask(
     messages: Sequence[Message], functions: Sequence[FunctionSpec], *, may_call: bool = True,
 ) -> ModelReply:  # fmt: skip
-    """One turn."""
+    """Make one turn."""
     pieces: list[str] = []
 
     async def on_text(piece: str) -> None:
@@ -69,7 +69,7 @@ async def talk(
     request: str, functions: Sequence[FunctionSpec], answer: Answer | None = None, *,
     before: Sequence[Message] = (),
 ) -> Talk:  # fmt: skip
-    """A whole run as the loop makes it. A text from `answer` that begins with ERROR is an error."""
+    """Make a run as the loop does. A text from `answer` that begins with ERROR is an error."""
     run = Talk(messages=[*before, {"role": "user", "content": request}])
     for _ in range(MOST_TURNS):
         reply = await ask(run.messages, functions)
@@ -88,7 +88,7 @@ async def talk(
 
 
 async def first_calls(request: str, functions: Sequence[FunctionSpec]) -> list[Call]:
-    """The calls of the first turn."""
+    """Return the calls of the first turn."""
     reply = await ask([{"role": "user", "content": request}], functions)
     return [(x.name, json.loads(x.arguments)) for x in reply.calls]
 

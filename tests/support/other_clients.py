@@ -18,7 +18,7 @@ _README = "gallery://readme"
 
 
 async def fastmcp(command: list[str]) -> dict[str, Any]:
-    """fastmcp's."""
+    """Use the client of fastmcp."""
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
     from fastmcp.exceptions import ToolError
@@ -39,7 +39,7 @@ async def fastmcp(command: list[str]) -> dict[str, Any]:
 
 
 async def openai_agents(command: list[str]) -> dict[str, Any]:
-    """openai-agents'."""
+    """Use the client of openai-agents."""
     from agents.mcp import MCPServerStdio
 
     params = {"command": command[0], "args": command[1:], "env": {**os.environ}}

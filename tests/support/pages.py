@@ -1,4 +1,4 @@
-"""The documentation as a reader meets it: its pages, their tables, code blocks and links."""
+"""The documentation: its pages, their tables, code blocks and links."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Row:
     cells: dict[str, str]
 
     def codes(self, column: str) -> list[str]:
-        """What stands in backquotes in one column."""
+        """Return the texts in backquotes in one column."""
         return _CODE.findall(self.cells[column])
 
 
 def text_of(page: Path) -> str:
-    """The page's text."""
+    """Return the page's text."""
     return page.read_text(encoding="utf-8")
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     text = text_of(page)
     return [
         Block(page, match[1], match[2], text.count("\n", 0, match.start()) + 1)
@@ -54,7 +54,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def rows_of(page: Path) -> Iterator[Row]:
-    """Every line of every table of a page."""
+    """Yield every line of every table of a page."""
     heads: list[str] = []
     for line in [*_without_blocks(text_of(page)).splitlines(), ""]:
         if not line.startswith("|"):
@@ -68,17 +68,17 @@ def rows_of(page: Path) -> Iterator[Row]:
 
 
 def links_of(page: Path) -> list[str]:
-    """Where the page's links and pictures lead, as they are written."""
+    """Return the targets of the page's links and pictures, as written."""
     return _LINK.findall(_without_blocks(text_of(page)))
 
 
 def codes_of(page: Path) -> list[str]:
-    """Everything in backquotes on a page, outside of its blocks."""
+    """Return everything in backquotes on a page, outside of its blocks."""
     return _CODE.findall(_without_blocks(text_of(page)))
 
 
 def headings_of(page: Path) -> list[str]:
-    """The headings of a page as its links name them."""
+    """Return the headings of a page as its links name them."""
     headings = re.findall(r"^#+ (.+)$", _without_blocks(text_of(page)), re.MULTILINE)
     return [_slug(x) for x in headings]
 

@@ -1,4 +1,4 @@
-"""What the lab's palette would show for a folder, asked of Xircuits' own request handler."""
+"""The lab's palette for a folder, by Xircuits' own request handler."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def our_palette(folder: Path, python: str = sys.executable) -> dict[str, dict[st
 
 
 def ports_at_run_time(folder: Path, modules: list[str]) -> dict[str, list[str]]:
-    """Import our component `modules` as a compiled script in `folder` does; ports by class name."""
+    """Import our component `modules` like a compiled script in `folder`; return ports by class."""
     engine = str(Path(xai_mcp_agent.__file__).parents[1])
     return json.loads(_run(folder, sys.executable, _ASK_MODULES, *modules, PYTHONPATH=engine))
 

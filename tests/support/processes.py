@@ -22,7 +22,7 @@ def wait_until(
     seconds: float = _WAIT_SECONDS,
     pause: float = _LOOK_SECONDS,
 ) -> None:
-    """Poll until it happened; fail with `what` when the time is over."""
+    """Poll until the condition holds; fail with `what` when the time is over."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -31,7 +31,7 @@ def wait_until(
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process runs; one that has ended and waits for its parent does not."""
+    """Return whether the process runs; one that has ended and waits for its parent does not."""
     try:
         os.kill(pid, 0)
         # On Linux /proc also shows whether it has ended.
@@ -43,12 +43,12 @@ def is_running(pid: int) -> bool:
 
 
 def pid_in(file: Path) -> int:
-    """The process id in a pid file."""
+    """Return the process id in a pid file."""
     return int(file.read_text(encoding="ascii"))
 
 
 def free_port() -> int:
-    """A free port of 127.0.0.1, below those that systems give to connections.
+    """Return a free port of 127.0.0.1, below those that systems give to connections.
 
     It is random, so that processes that ask at the same time get different ones.
     """
@@ -59,7 +59,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether something accepts connections on this port of 127.0.0.1."""
+    """Return whether something accepts connections on this port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0

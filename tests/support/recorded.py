@@ -29,7 +29,7 @@ IN_MEMORY = Place("sqlite://", "memory", Path("/projects/shop"))
 
 
 def a_tool(name: str, description: str = "", **parameters: Any) -> Tool:
-    """A tool with these parameters; its source does not matter."""
+    """Return a tool with these parameters; its source does not matter."""
     schema = {"type": "object", "properties": parameters} if parameters else {"type": "object"}
     return Tool(ToolKey("tools", "", name), description, schema)
 
@@ -95,7 +95,7 @@ class History:
 
 @contextmanager
 def a_history(place: Place = IN_MEMORY) -> Generator[History]:
-    """An empty history, in memory by default."""
+    """Yield an empty history, in memory by default."""
     history = History(place)
     try:
         yield history
@@ -104,7 +104,7 @@ def a_history(place: Place = IN_MEMORY) -> Generator[History]:
 
 
 def place_of_file(file: Path) -> Place:
-    """The place of a history in this file."""
+    """Return the place of a history in this file."""
     return Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)
 
 

@@ -30,12 +30,12 @@ _HUGE_PIECES = 2_000  # 125 MiB, if somebody reads on
 
 
 def document(path: str) -> Any:
-    """One of the fixtures."""
+    """Return one of the fixtures."""
     return json.loads((DATA / path).read_text(encoding="utf-8"))
 
 
 def invalid() -> list[Any]:
-    """The documents that a client must refuse."""
+    """Return the documents that a client must refuse."""
     return [json.loads(x.read_bytes()) for x in sorted((DATA / "invalid").glob("*.json"))]
 
 
@@ -65,7 +65,7 @@ class RegistryService:
         return self.http.url
 
     def queries(self, path: str = _API) -> list[dict[str, str]]:
-        """The queries so far at a path."""
+        """Return the queries so far at a path."""
         return [
             {key: x[0] for key, x in parse_qs(got.query).items()}
             for got in self.http.got
@@ -73,11 +73,11 @@ class RegistryService:
         ]
 
     def rows(self) -> Iterator[Any]:
-        """All rows of all pages."""
+        """Yield all rows of all pages."""
         return itertools.chain.from_iterable(x["servers"] for x in self.pages.values())
 
     def row(self, name: str) -> Any:
-        """The row of a server, to be changed."""
+        """Return the row of a server, which a test may change."""
         return next(x for x in self.rows() if x["server"]["name"] == name)
 
     def _reply(self, got: Received) -> Reply:
@@ -150,7 +150,7 @@ class RegistryService:
 
 @contextmanager
 def registry_service() -> Generator[RegistryService]:
-    """One that is closed at the end."""
+    """Run a service for the length of the block."""
     from tests.support.http_service import http_service
 
     with http_service() as http:
@@ -162,7 +162,7 @@ def registry_service() -> Generator[RegistryService]:
 
 
 def archive(folder: Path = DATA / "repository", commit: str = COMMIT) -> bytes:
-    """An archive as GitHub makes them, with the folder under `servers` and some other files."""
+    """Return an archive like GitHub's, with the folder under `servers` and other files."""
     archive_file = io.BytesIO()
     form, headers = tarfile.PAX_FORMAT, {"comment": commit}
     with tarfile.open(fileobj=archive_file, mode="w", format=form, pax_headers=headers) as tar:

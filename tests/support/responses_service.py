@@ -18,7 +18,7 @@ USAGE = {
     "total_tokens": 25,
 }
 REASONING = "encrypted_content"
-"""A message of a step that has this thought before it spoke; the value is what it thought."""
+"""Key of a message with a thought before its text; the value is the thought."""
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _FIELDS = {
@@ -37,7 +37,7 @@ _ids = itertools.count(1)
 
 
 def whole(message: Mapping[str, Any], finish: str | None, model: Any) -> dict[str, Any]:
-    """The answer that says and calls what a message in the shape of Chat Completions does."""
+    """Return the answer with the text and calls of a message in the form of Chat Completions."""
     reason = _INCOMPLETE.get(finish or "")
     return {
         "id": "resp_scripted",
@@ -54,7 +54,7 @@ def whole(message: Mapping[str, Any], finish: str | None, model: Any) -> dict[st
 def events(
     answer: Mapping[str, Any], pieces: Callable[[str], list[str]], *, ends: bool
 ) -> Iterator[dict[str, Any]]:
-    """The same as the events of a stream; without the last if it does not come to its end."""
+    """Yield an answer as the events of a stream, without the last one unless it `ends`."""
     first = {**answer, "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": first}
     for at, item in enumerate(answer["output"]):
@@ -70,7 +70,7 @@ def events(
 
 
 def complaint(body: Mapping[str, Any]) -> str:
-    """What is wrong with a request; empty where nothing is."""
+    """Return the mistake in a request, or ""."""
     items: Sequence[Mapping[str, Any]] = body["input"]
     if body.get("store") is not False:
         return "Responses are not stored here: `store` is to be false."

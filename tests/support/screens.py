@@ -1,4 +1,4 @@
-"""Screens for tests: what is written on them is kept, and time passes when a test says so.
+"""Screens for tests, which keep their text; their clock is set by the test.
 
 paper = Paper("terminal")
 with paper.console("helper") as console:
@@ -21,7 +21,7 @@ STARTED = RunStarted("helper", "offline rules", "native", ("add",))
 
 
 class Paper:
-    """One screen and its clock. `written` is every character, `lines` what a person sees."""
+    """One screen and its clock. `output` is every character, `lines` what a person sees."""
 
     def __init__(self, kind: Kind = "plain", *, colours: bool = False) -> None:
         self.output = ""
@@ -30,7 +30,7 @@ class Paper:
         self.screen = Screen(self._write, Surface(kind, colours))
 
     def console(self, name: str = "helper", show: Any = None) -> Console:
-        """A console for a run on this screen."""
+        """Return a console for a run on this screen."""
         return Console(name, show, screen=self.screen, clock=lambda: self.now)
 
     def pass_time(self, seconds: float, *consoles: Console) -> None:
@@ -52,7 +52,7 @@ class Paper:
 
 
 def render(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bool = False) -> str:
-    """What the events of one run look like when it is over."""
+    """Return the screen after the events of one run."""
     paper = Paper(kind, colours=colours)
     with paper.console(show=show) as console:
         for event in events:

@@ -20,7 +20,7 @@ _ids = count(1)
 def calling(
     *tools: tuple[str, Mapping[str, object] | str], text: str = "", id_: str = ""
 ) -> ModelReply:
-    """A reply that calls tools. Arguments as text are passed on unchanged."""
+    """Return a reply that calls tools. Arguments as text are passed on unchanged."""
     calls = [
         ToolCall(id_ or f"call_{next(_ids)}", name, x if isinstance(x, str) else json.dumps(x))
         for name, x in tools
@@ -45,7 +45,7 @@ class ScriptedModel:
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """The next reply."""
+        """Give the next reply."""
         self.requests.append(request)
         scripted = self.replies(request) if callable(self.replies) else self._next()
         if isinstance(scripted, ModelError):
@@ -56,7 +56,7 @@ class ScriptedModel:
         return reply
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
     def _next(self) -> ScriptedReply:
         assert not callable(self.replies)

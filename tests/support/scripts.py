@@ -23,7 +23,7 @@ _FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "CI", "OPENAI_API
 
 @dataclass(frozen=True)
 class ScriptResult:
-    """A script that came to its end."""
+    """Result of a script."""
 
     status: int
     output: str

@@ -79,7 +79,7 @@ class _Turn:
 
 
 def _use(turn: _Turn, name: str) -> _Call | None:
-    """Call it; after a refusal ask for an explanation, and call it once more."""
+    """Return the call of a tool; after a refusal, ask for an explanation, then call once more."""
     failures = [is_error for tool, _, is_error in turn.calls if tool == name]
     explanations = turn.results("tool_explain")
     if not failures:
@@ -105,7 +105,7 @@ def _definition(explanation: str) -> dict[str, Any]:
 
 
 def _names(results: Sequence[str]) -> list[str]:
-    """The names in the results of searches, in their order."""
+    """Return the names in the results of searches, in their order."""
     lines = [line for x in results for line in x.splitlines() if "(" in line]
     return [x.partition("(")[0] for x in lines]
 

@@ -56,7 +56,7 @@ async def rename(description: str, ctx: Context) -> str:
 
 
 def shredder_entry(*journal: Path) -> dict[str, object]:
-    """What a settings file holds for it."""
+    """Return its entry in a settings file."""
     return {"command": warm_python(), "args": [__file__, *map(str, journal)]}
 
 
@@ -67,7 +67,7 @@ def _note(line: str) -> None:
 
 
 def _load_description() -> None:
-    """Have another description from the start, if a file beside the journal has one."""
+    """Use the description in a file beside the journal, if there is one."""
     text = Path(sys.argv[1]).with_name("description") if len(sys.argv) > 1 else None
     if text is not None and text.exists():
         server.remove_tool("shred")

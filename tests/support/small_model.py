@@ -20,7 +20,7 @@ CONFIG: dict[str, Any] = {
 
 
 def shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The names of all weights, as BERT has them, and their shapes."""
+    """Yield the names of all weights, as BERT has them, and their shapes."""
     for name, count in (("word", len(WORDS)), ("position", TOKENS), ("token_type", 2)):
         yield f"embeddings.{name}_embeddings.weight", (count, SIZE)
     norms, dense = ["embeddings"], dict[str, tuple[int, int]]()
@@ -39,7 +39,7 @@ def shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def weights(seed: int = 3) -> dict[str, Any]:
-    """Arrays of random numbers, by their names."""
+    """Return arrays of random numbers, by their names."""
     import numpy
 
     generator = random.Random(seed)

@@ -9,7 +9,7 @@ from xai_mcp_agent.drawing.nodes import Node
 
 
 def agent_workflow(name: str, base_url: str, *servers: str, **run: Any) -> Workflow:
-    """Its agent has the tools of these servers, and its answer is printed."""
+    """Return a workflow that prints the answer of an agent with the tools of these servers."""
     flow = Workflow(name)
     uses = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
     ask_with(flow, base_url, *uses, **run)
@@ -17,7 +17,7 @@ def agent_workflow(name: str, base_url: str, *servers: str, **run: Any) -> Workf
 
 
 def ask_with(flow: Workflow, base_url: str, *uses: Node, **run: Any) -> Node:
-    """Draw an agent after these nodes, and a Print of its answer; its AgentRun."""
+    """Draw an agent after these nodes, and a Print of its answer; return its AgentRun."""
     belt = flow.node("AgentMakeToolbelt")
     init = flow.node(
         "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
@@ -29,7 +29,7 @@ def ask_with(flow: Workflow, base_url: str, *uses: Node, **run: Any) -> Node:
 
 
 def calling_workflow(name: str, server: str, tool: str, **arguments: Any) -> Workflow:
-    """It calls one tool and prints the text of the result."""
+    """Return a workflow that calls one tool and prints the text of the result."""
     flow = Workflow(name)
     node = flow.node("MCPCallTool", server_name=server, tool_name=tool, arguments=arguments)
     flow.main(node, flow.node("Print", msg=node["text"]))

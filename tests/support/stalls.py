@@ -65,7 +65,7 @@ class Stalls:
             self.longest_step_seconds = max(self.longest_step_seconds, self._ours(seconds))
 
     def _ours(self, seconds: float) -> float:
-        """The time without the stolen time since the last tick, on a usual machine."""
+        """Return the time without the stolen time since the last tick, on a usual machine."""
         if seconds < _SHORT_SECONDS:
             return seconds
         ours = max(seconds - (_stolen_seconds() - self._stolen), _SHORT_SECONDS)
@@ -116,7 +116,7 @@ def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
 
 @contextmanager
 def _collecting() -> Iterator[Mapping[int, float]]:
-    """The seconds of garbage collection so far, by thread."""
+    """Yield the seconds of garbage collection so far, by thread."""
     seconds: dict[int, float] = defaultdict(float)
 
     def note(phase: str, _: object) -> None:
@@ -131,7 +131,7 @@ def _collecting() -> Iterator[Mapping[int, float]]:
 
 
 def _stolen_seconds() -> float:
-    """Time that the host gave to other machines so far; Linux counts it as processor time."""
+    """Return the time that the host gave to other machines; Linux counts it as processor time."""
     try:
         file = os.open(_STAT, os.O_RDONLY)  # as it is asked for at every tick
     except OSError:

@@ -35,11 +35,11 @@ class Terminal:
         return before
 
     def type(self, line: str, *, enter: bool = True) -> None:
-        """Type this."""
+        """Type a line."""
         os.write(self._file, line.encode() + (b"\n" if enter else b""))
 
     def end(self) -> int:
-        """Wait for the program's end; its status."""
+        """Wait for the program's end; return its status."""
         until = time.monotonic() + _SECONDS
         while time.monotonic() < until and self._read_more():
             pass
@@ -77,7 +77,7 @@ def terminal(*command: str, folder: Path, **variables: str) -> Generator[Termina
 
 
 def _take_terminal() -> None:
-    """Make the terminal that of the child, so that Ctrl-C reaches it."""
+    """Make it the terminal of the child, so that Ctrl-C reaches the child."""
     import fcntl
     import termios
 

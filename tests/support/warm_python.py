@@ -24,13 +24,13 @@ _END_SECONDS = 60.0
 
 
 def warm_python() -> str:
-    """The path of the executable, or of the usual Python where there is none."""
+    """Return the path of the executable, or of the usual Python where there is none."""
     return os.environ.get(_VARIABLE, sys.executable)
 
 
 @contextmanager
 def warm_interpreter() -> Iterator[None]:
-    """In the block, and in processes started in it, `warm_python()` is warm (Linux)."""
+    """Make `warm_python()` warm in the block, and in processes started in it (Linux)."""
     if sys.platform != "linux" or _VARIABLE in os.environ:
         yield
         return
@@ -46,7 +46,7 @@ def warm_interpreter() -> Iterator[None]:
 
 @contextmanager
 def warm_interpreter_in(python: str, folder: Path) -> Iterator[str]:
-    """In the block there is a warm `python` of this interpreter in a folder; its path."""
+    """Run a warm `python` of this interpreter in a folder; yield its path."""
     process = _start_process(python, folder)
     try:
         yield str(folder / "python")

@@ -35,36 +35,36 @@ class WarmServers:
     file: Path
 
     def command(self, *words: str) -> list[str]:
-        """`xai-mcp-agent serve` for these settings."""
+        """Return the command `xai-mcp-agent serve` for these settings."""
         return [sys.executable, "-c", _RUN, "serve", "--settings", str(self.file), *words]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
+        """Run `serve` to its end."""
         return subprocess.run(
             self.command(*words),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
         )  # fmt: skip
 
     def processes(self) -> list[dict[str, Any]]:
-        """The processes, with their status."""
+        """Return the processes, with their status."""
         places = list(warm.live_places(self.file))
         return [{**facts, **warm.ask(place, status=True)} for place, facts in places]
 
     def stop(self) -> None:
-        """End them."""
+        """End all processes."""
         for place, _ in list(warm.live_places(self.file)):
             warm.ask(place, stop=True)
             wait_until(lambda: not place.lock.exists(), "it has ended")  # noqa: B023
 
     def folders(self) -> list[Path]:
-        """The folders of processes."""
+        """Return the folders of all processes."""
         folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "xai-mcp-agent"
         return list(folder.iterdir()) if folder.exists() else []
 
 
 @asynccontextmanager
 async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[Client]:
-    """A client of the SDK with this command as its server; stderr goes to a file."""
+    """Yield a client of the SDK with this command as its server; stderr goes to a file."""
     import jsonschema.validators  # noqa: F401 - what a client's first call would wait for
 
     first, *args = command
@@ -76,7 +76,7 @@ async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[
 
 @contextmanager
 def warm_servers() -> Generator[WarmServers]:
-    """In the block folders of the user are other ones; at its end every process is stopped."""
+    """Use other folders of the user in the block, and stop every process at its end."""
     # Not the folder of the test: its path is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"}, startTimeout=60)

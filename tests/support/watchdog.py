@@ -18,7 +18,7 @@ _USUAL_SECONDS = 0.06  # of the loop in `slowness`, on the machines that the lim
 
 @cache
 def slowness() -> float:
-    """How many times slower this machine is than the one that the limits are for."""
+    """Return how many times slower this machine is than the one that the limits are for."""
     most = _USUAL_SECONDS
     for _ in range(_ATTEMPTS):
         began = time.thread_time()

@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.002
 def run_in_thread(
     app: Any, listening: socket.socket, on_close: Callable[[], None] | None = None
 ) -> Generator[None]:
-    """Serve the application for the length of the block; then `let_go` is called on its loop."""
+    """Serve the application for the length of the block; then call `on_close` on its loop."""
     # asyncio does not see that it is TCP: each answer in pieces would wait for 40 milliseconds.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = _Server(app)

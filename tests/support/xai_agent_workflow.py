@@ -21,7 +21,7 @@ PROMPT = "You are a clock. {tool_instruction}\n{tools}"
 
 @cache
 def upstream_components() -> dict[str, ComponentClass]:
-    """The classes by name where xai-agent is installed and this library is not."""
+    """Return the classes by name in an installation with xai-agent and without this library."""
     # Of two classes with one name that of a library, not of somebody's copy.
     files = [x for end in ("", "s") for x in sorted(OTHER_LIBRARIES.glob(f"*/*_component{end}.py"))]
     classes = [x for file in files for x in read_component_file(file, file.parent.name)]
@@ -29,7 +29,7 @@ def upstream_components() -> dict[str, ComponentClass]:
 
 
 def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
-    """An agent with a key, a memory and a drawn tool: 23 nodes, 9 of them components.
+    """Return an agent with a key, a memory and a drawn tool: 23 nodes, 9 of them components.
 
     `access` is given to the node that unlocks the service, besides its key.
     """

@@ -92,7 +92,7 @@ class Owners:
 
 
 def describe(error: BaseException) -> str:
-    """An error and those of its group, in a line."""
+    """Return an error and those of its group, in a line."""
     inner = getattr(error, "exceptions", ())
     text = f"{type(error).__name__}: {error}"
     return f"{text}: {'; '.join(map(describe, inner))}" if inner else text

@@ -27,7 +27,7 @@ class Peer(Driver):
         return {}
 
     def _server_of(self, tool: str, servers: Mapping[str, Entry]) -> str:
-        """The router puts the server's name in front."""
+        """Return the name of a tool: the router puts the server's name in front."""
         return next(x for x in servers if self._is_alone or tool.startswith(f"{x}_"))
 
     async def list_again(self, server: str) -> int:

@@ -1,4 +1,4 @@
-"""What comes of a shape: adopted, checked by the rules of the canvas, compiled and run.
+"""Outcomes of shapes: adopted, checked by the rules of the canvas, compiled and run.
 
 The script runs with stand-ins for the libraries that it still needs, and asks a scripted model,
 which calls each tool once that the workflow draws, and then answers.
@@ -30,7 +30,7 @@ _ADDRESS = "http://127.0.0.1:9/v1"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one; `wrong` is what the canvas or the compiler would stumble over."""
+    """Outcome of one shape; `wrong` are problems for the canvas or the compiler."""
 
     shape: Shape
     report: FileReport
@@ -39,7 +39,7 @@ class Outcome:
     ran: str = ""
 
     def row(self) -> str:
-        """Its line of the table."""
+        """Return its line in the table."""
         to_do, ours = sum(x.to_do for x in self.report.remarks), len(self.report.adopted)
         result = f"compiles; {self.ran}"
         if self.report.status == "nothing to do":
@@ -48,7 +48,7 @@ class Outcome:
 
 
 def outcome(shape: Shape, folder: Path) -> Outcome:
-    """Adopt a shape in a working folder, and run what comes of it."""
+    """Adopt a shape in a working folder, and run the result."""
     file = folder / f"{shape.name}.xircuits"
     file.write_text(shape.text(), encoding="utf-8")
     report, nodes = adopt_file(file), len(_components(load(file)))

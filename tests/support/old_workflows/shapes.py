@@ -1,4 +1,4 @@
-"""Each shape: what it is, how it is drawn, and what time and hands have left in its file.
+"""The shapes of old workflows: a name, a drawing, and traces of age and editing in the file.
 
 The shapes are those of workflows that people published; nothing of them is copied.
 """
@@ -31,7 +31,7 @@ class Shape:
     wears: tuple[Wear, ...]
 
     def document(self) -> Document:
-        """Its file's content."""
+        """Return the content of its file."""
         flow = Workflow(self.name, upstream_components())
         self.draw(flow)
         document = json.loads(flow.text())
@@ -40,12 +40,12 @@ class Shape:
         return document
 
     def text(self) -> str:
-        """Its file."""
+        """Return the text of its file."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False)
 
 
 SHAPES: dict[str, Shape] = {}
-"""All of them, by name."""
+"""All shapes, by name."""
 
 
 def shape(
@@ -99,7 +99,7 @@ def clock_tool(flow: Workflow, **more: Any) -> None:
 
 
 def chat_event(flow: Workflow) -> None:
-    """Draw what a chat server does with a message."""
+    """Draw the branch of a chat server for a message."""
     event = flow.node("ConverseDefineAgent", name=LiteralNode("desk"))
     turn = run(flow, event["conversation"])
     flow.side(event, turn, flow.node("ConverseEmitResponse", value=turn["last_response"]))

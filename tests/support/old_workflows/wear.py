@@ -114,7 +114,7 @@ def dangling(document: Document) -> None:
 
 
 def doubled(*names: str) -> Wear:
-    """A second wire between the same two ports, for each in-port of these names."""
+    """Draw a second wire between the same two ports, for each in-port of these names."""
 
     def wear(document: Document) -> None:
         ports = {port["id"]: port for node in nodes_of(document) for port in node["ports"]}
@@ -139,7 +139,7 @@ def loose(document: Document) -> None:
 
 
 def at_path(path: str, *names: str) -> Wear:
-    """These nodes come from another file."""
+    """Let these nodes come from another file."""
 
     def wear(document: Document) -> None:
         for node in nodes_of(document):
