@@ -52,7 +52,7 @@ def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
     paper, starts = Paper("terminal"), list[str]()
 
     def warn() -> None:
-        starts.append(paper.written[-1])  # where the line begins, or is wiped
+        starts.append(paper.output[-1])  # where the line begins, or is wiped
 
     with paper.console() as console:
         console.show(STARTED)

@@ -89,7 +89,7 @@ def test_the_lines_of_other_runs_wait_for_the_end_of_a_prompt() -> None:
             bob.note("--", "meanwhile")
             bob.show(ModelAsked(1, ModelRequest(())))
             bob.show(TextArrived("words "))
-            paper.written += "(typed)\n"  # as the terminal shows it
+            paper.output += "(typed)\n"  # as the terminal shows it
             return "typed"
 
         assert ada.ask("Your\x1b[2J name:", read) == "typed"
@@ -131,4 +131,4 @@ def test_a_card_is_drawn_once_after_a_question_however_often_it_changed() -> Non
 
         ada.ask("Your name:", read)
     assert drawings == [99]
-    assert "a line" in paper.written
+    assert "a line" in paper.output

@@ -39,7 +39,7 @@ def test_a_wait_is_a_few_lines_with_growing_pauses_in_files_and_pipes() -> None:
         paper.pass_time(70, console)
     ends = [x.rpartition(": ")[2] for x in paper.lines[1:]]
     assert ends == ["2 s", "4 s", "8 s", "16 s", "32 s", "1 min 4 s"]
-    assert "\r" not in paper.written
+    assert "\r" not in paper.output
 
 
 def test_an_interrupt_removes_the_line_of_a_wait() -> None:
@@ -48,7 +48,7 @@ def test_an_interrupt_removes_the_line_of_a_wait() -> None:
         console.show(REQUEST)
         paper.pass_time(3, console)
         raise KeyboardInterrupt
-    assert "waiting" in paper.written
+    assert "waiting" in paper.output
     assert paper.lines == [""]
 
 
