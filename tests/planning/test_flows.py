@@ -100,7 +100,7 @@ def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str) -
     """Schemas come from strangers."""
     hostile = {"id": 1, "server": "s", "name": "x", "description": "",
            "input_schema": HOSTILE[name], "output_schema": HOSTILE[name]}  # fmt: skip
-    assert compute_within(5 * _STEP_SECONDS, lambda: len(Planner([odd]))) == 1
+    assert compute_within(5 * _STEP_SECONDS, lambda: len(Planner([hostile]))) == 1
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:

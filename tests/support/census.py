@@ -1,6 +1,6 @@
 """Child processes, threads and open files of this process: before and after must be equal.
 
-    with nothing_is_left():
+    with no_leaks():
         ...
 
 A kernel or a script counts itself with the same functions, and prints the result.
