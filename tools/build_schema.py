@@ -17,7 +17,7 @@ from xai_mcp_agent.settings.conditions import FIELDS
 from xai_mcp_agent.settings.load import SCHEMA_FILE
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.registries import RegistrySettings
-from xai_mcp_agent.settings.rules import RuleEntry, StoredRules
+from xai_mcp_agent.settings.rules import RuleEntry, StoredRulesEntry
 from xai_mcp_agent.settings.sections import GroupSettings, OtherSections
 from xai_mcp_agent.settings.server import ServerEntry, ServerSettings
 from xai_mcp_agent.settings.validation import INTERNAL_KEY, adapter
@@ -57,7 +57,7 @@ def settings_schema() -> dict[str, Any]:
     for key, cls in SECTIONS.items():
         entry = of(ServerEntry if cls is ServerSettings else cls)
         sources[key] = {"type": "object", "additionalProperties": entry}
-    rule = {"anyOf": [text, of(RuleEntry), of(StoredRules)]}
+    rule = {"anyOf": [text, of(RuleEntry), of(StoredRulesEntry)]}
     of(OtherSections)
     others = definitions.pop("OtherSections")["properties"]
     properties = {
@@ -72,7 +72,7 @@ def settings_schema() -> dict[str, Any]:
         _complete(name, schema)
     for conditions in ("when", "unless"):
         definitions["RuleEntry"]["properties"][conditions]["properties"] = {x: {} for x in FIELDS}
-    for cls in (RuleEntry, StoredRules, GroupSettings, RegistrySettings):
+    for cls in (RuleEntry, StoredRulesEntry, GroupSettings, RegistrySettings):
         definitions[cls.__name__]["additionalProperties"] = False
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -15,7 +15,7 @@ from xai_mcp_agent import (
     ModelRateLimited,
 )
 from xai_mcp_agent.agent.events import ProtocolChanged, RunEvent, ToolReturned, ToolStarted
-from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, Usage
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, TokenUsage
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.run_file import RunFileError
 from xai_mcp_agent.agent.state import RunLimits, RunState
@@ -132,7 +132,7 @@ async def test_each_open_call_is_answered_even_if_ids_repeat():
 
 async def test_before_a_run_exceeds_its_limit_the_model_must_answer():
     """Each turn takes 25 tokens, 20 of them in."""
-    usage = Usage(20, 5)
+    usage = TokenUsage(20, 5)
 
     def script(request: ModelRequest) -> ModelReply:
         results = sum(x["role"] == "tool" for x in request.messages)
@@ -218,7 +218,7 @@ async def test_a_call_that_cannot_be_announced_is_not_made_and_the_reason_is_rep
 async def test_a_resumed_run_makes_only_the_calls_without_an_answer():
     turns = [
         calling(("tell", {})),
-        ModelReply("Adding.", calling(("add", {})).calls, "tool_calls", usage=Usage(20, 5)),
+        ModelReply("Adding.", calling(("add", {})).calls, "tool_calls", usage=TokenUsage(20, 5)),
         calling(("read_result", {"result_id": "unknown", "start": 0})),
         "It is 5.",
     ]

@@ -18,7 +18,7 @@ from xai_mcp_agent.agent.context import fit, tokens_of
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded
 from xai_mcp_agent.agent.messages import Message
-from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, Usage
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, TokenUsage
 from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.window import ContextWindow, Folding
@@ -151,7 +151,7 @@ class Small:
         if tokens > self.window:
             self.overflows += 1
             return ModelContextOverflow("Too long.", self.window if self.names_window else None)
-        usage = Usage(tokens, 10)
+        usage = TokenUsage(tokens, 10)
         if "Write at most" in request.messages[0]["content"]:
             self.summaries.append(request.messages[1]["content"])
             return ModelReply("It told many stories.", usage=usage)

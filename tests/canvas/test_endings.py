@@ -17,7 +17,7 @@ from tests.support.scripts import compile_workflow, run_script
 from tests.support.small_workflows import agent_workflow, ask_with
 from tools.workflows import Workflow
 from xai_mcp_agent import ModelAnswerMissing, NoTools
-from xai_mcp_agent.agent.models.base import Usage
+from xai_mcp_agent.agent.models.base import TokenUsage
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentLearn,
@@ -86,7 +86,7 @@ def test_the_conversation_so_far_and_the_usage_are_set_after_an_error() -> None:
     run, _ = run_to_end(SHOUT, fails(400, {"message": "no"}))
     assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
     usage = run.usage.value
-    assert usage.keys() == {x.name for x in fields(Usage)} | {"turns", "calls", "seconds"}
+    assert usage.keys() == {x.name for x in fields(TokenUsage)} | {"turns", "calls", "seconds"}
     assert (usage["input_tokens"], usage["output_tokens"], usage["cached_tokens"]) == (20, 5, 8)
     assert (usage["turns"], usage["calls"]) == (2, 1)
     assert usage["seconds"] > 0

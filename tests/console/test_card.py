@@ -21,7 +21,7 @@ from xai_mcp_agent.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from xai_mcp_agent.agent.models.base import ModelRequest, Usage
+from xai_mcp_agent.agent.models.base import ModelRequest, TokenUsage
 from xai_mcp_agent.console.card import RunCard
 from xai_mcp_agent.console.surface import Detail
 from xai_mcp_agent.console.text import as_it_is
@@ -29,16 +29,16 @@ from xai_mcp_agent.console.waiting import Waiting
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'\u202e\x1b[31m"
 _RED = "rgb(211,47,47)"
-END = RunFinished("3", "answered", 1, 0, 1.0, Usage())
+END = RunFinished("3", "answered", 1, 0, 1.0, TokenUsage())
 START = RunStarted("helper", "offline rules", "native", ("add",), asked="What is 1 + 2?")
 RUN = (
     START,
-    ThoughtFinished(1, "I will add.", 1, Usage()),
+    ThoughtFinished(1, "I will add.", 1, TokenUsage()),
     ToolStarted("c1", "add", {"a": 1, "b": 2}),
     ToolFinished("c1", "add", {"a": 1, "b": 2}, ToolResult.of_text("three"), 0.5, ""),
     TextArrived("It is **3**."),
-    ThoughtFinished(2, "It is **3**.", 0, Usage()),
-    RunFinished("It is **3**.", "answered", 2, 1, 1.25, Usage(10, 5)),
+    ThoughtFinished(2, "It is **3**.", 0, TokenUsage()),
+    RunFinished("It is **3**.", "answered", 2, 1, 1.25, TokenUsage(10, 5)),
 )
 
 
@@ -108,12 +108,12 @@ def test_untrusted_text_does_nothing_in_the_card() -> None:
     harness = Harness()
     page = harness.show(
         RunStarted("helper", HOSTILE, "native", (), (HOSTILE,), HOSTILE),
-        ThoughtFinished(1, HOSTILE, 1, Usage()),
+        ThoughtFinished(1, HOSTILE, 1, TokenUsage()),
         ToolStarted("c1", HOSTILE, {HOSTILE: HOSTILE}),
         ToolFinished("c1", HOSTILE, {}, ToolResult.of_text(HOSTILE), 0.5, ""),
         call_end(HOSTILE, is_error=True),
         ModelAskedAgain(2, HOSTILE, 1.0),
-        RunFinished(HOSTILE, "answered", 2, 1, 1.25, Usage()),
+        RunFinished(HOSTILE, "answered", 2, 1, 1.25, TokenUsage()),
     )
     failed = Harness().show(START, RunFailed(HOSTILE))
     for one in (page, failed):
@@ -132,7 +132,7 @@ def test_secrets_are_hidden_in_all_of_it() -> None:
         RunStarted("helper", "m", "native", (), (text,), text),
         TextArrived(f"so {secret[:6]}"),
         TextArrived(f"{secret[6:]} is it"),
-        ThoughtFinished(1, text, 1, Usage()),
+        ThoughtFinished(1, text, 1, TokenUsage()),
         ToolStarted("c1", "add", {"a": [{"b": text}]}),
         call_end(text, is_error=True),
         call_end(f'{{"key": "{escaped}"}}'),
@@ -156,7 +156,7 @@ def test_long_results_are_cut_and_hundreds_of_them_stay_within_bounds() -> None:
 def test_a_long_answer_ends_with_a_paragraph_and_says_where_the_rest_is() -> None:
     paragraphs = [f"Paragraph {x} *ends* here." for x in range(6_000)]
     answer = "\n\n".join(paragraphs)
-    page = Harness().show(START, RunFinished(answer, "answered", 1, 1, 1.25, Usage()))
+    page = Harness().show(START, RunFinished(answer, "answered", 1, 1, 1.25, TokenUsage()))
     count = page.count("<p>Paragraph")
     assert 1_000 < count < 3_000
     assert page.count("<em>ends</em> here.</p>") == count
@@ -187,8 +187,8 @@ def test_it_is_drawn_at_a_bounded_rate_and_says_what_it_waits_for() -> None:
         ((*RUN,), False),
         ((START, RunFailed("The service is away.")), True),
         ((RunStarted("helper", "m", "native", (), ("db: gone",)), END), True),
-        ((START, RunFinished("3", "limit", 2, 1, 1.25, Usage())), True),
-        ((START, RunFinished("", "waiting", 2, 1, 1.25, Usage())), False),
+        ((START, RunFinished("3", "limit", 2, 1, 1.25, TokenUsage())), True),
+        ((START, RunFinished("", "waiting", 2, 1, 1.25, TokenUsage())), False),
     ],
     ids=["answer", "error", "no tools", "limit", "waits"],
 )

@@ -20,7 +20,7 @@ from xai_mcp_agent.agent.events import (
     ToolsChanged,
     ToolStarted,
 )
-from xai_mcp_agent.agent.models.base import ModelRequest, Usage
+from xai_mcp_agent.agent.models.base import ModelRequest, TokenUsage
 from xai_mcp_agent.console import screen
 from xai_mcp_agent.console.surface import VARIABLE
 from xai_mcp_agent.core.provider_schema import FunctionSpec
@@ -30,7 +30,7 @@ REQUEST = ModelRequest(
     (FunctionSpec("add", "Adds two\n numbers.", {"properties": {"a": {"type": "integer"}}}),),
 )
 FIRST = ModelAsked(1, REQUEST)
-END = RunFinished("3", "answered", 2, 1, 1.25, Usage(10, 5))
+END = RunFinished("3", "answered", 2, 1, 1.25, TokenUsage(10, 5))
 
 
 def call_end(text: str, *, is_error: bool = False) -> ToolFinished:
@@ -76,12 +76,12 @@ def test_a_run_reads_from_top_to_bottom() -> None:
         FIRST,
         TextArrived("I will "),
         TextArrived("add."),
-        ThoughtFinished(1, "I will add.", 1, Usage()),
+        ThoughtFinished(1, "I will add.", 1, TokenUsage()),
         ToolStarted("c1", "add", {"a": 1, "b": "two"}),
         call_end("3"),
         ModelAsked(2, REQUEST),
         TextArrived("It is 3."),
-        ThoughtFinished(2, "It is 3.", 0, Usage()),
+        ThoughtFinished(2, "It is 3.", 0, TokenUsage()),
         END,
     ).split("\n") == [
         "== helper: offline rules, 1 tool",
@@ -127,8 +127,11 @@ def test_a_result_is_shown_in_a_few_clean_lines() -> None:
             ConversationFolded(3, 1, 12, True, 60_000, 128_000),
             "1 message in part and 12 messages summed up sent from here: about 60,000 of 128,000",
         ),
-        (RunFinished("3", "limit", 10, 9, 1.0, Usage()), "`max_run_tokens` or `max_run_cost`"),
-        (RunFinished("3", "max_thoughts", 1, 9, 1.0, Usage()), "!! out of thoughts: raise `max_th"),
+        (RunFinished("3", "limit", 10, 9, 1.0, TokenUsage()), "`max_run_tokens` or `max_run_cost`"),
+        (
+            RunFinished("3", "max_thoughts", 1, 9, 1.0, TokenUsage()),
+            "!! out of thoughts: raise `max_th",
+        ),
     ],
 )
 def test_changes_and_reached_limits_are_reported(event: RunEvent, words: str) -> None:
@@ -140,7 +143,7 @@ def test_quiet_shows_only_errors_and_their_agents() -> None:
         RunStarted("helper", "m", "native", (), ("bad: no such program.",)),
         FIRST,
         TextArrived("I will add."),
-        ThoughtFinished(1, "I will add.", 1, Usage()),
+        ThoughtFinished(1, "I will add.", 1, TokenUsage()),
         ToolStarted("c1", "add", {}),
         call_end("3"),
         call_end("no such number", is_error=True),
@@ -159,7 +162,7 @@ def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns
     lines = render(
         STARTED,
         FIRST,
-        ThoughtFinished(1, "", 1, Usage(1200, 5, 1000)),
+        ThoughtFinished(1, "", 1, TokenUsage(1200, 5, 1000)),
         ToolStarted("c1", "add", {"text": "long " * 30}),
         call_end("\n".join(f"line {n}" for n in range(20))),
         show=" Verbose ",

@@ -25,7 +25,7 @@ from tests.support.pages import (
 from tests.test_house import ARROWS, may_import
 from tools.components import our_components
 from xai_mcp_agent import ModelError
-from xai_mcp_agent.agent.models.access import Access
+from xai_mcp_agent.agent.models.access import ModelAccess
 from xai_mcp_agent.agent.models.base import ModelSettings
 from xai_mcp_agent.agent.models.choice import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
@@ -154,7 +154,7 @@ def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.Mon
     if provider != "openai":
         return
     address = next((x for x in row.codes("`base_url`") if x.startswith("http")), None)
-    access = Access("openai", "any", address, None)
+    access = ModelAccess("openai", "any", address, None)
     if row.cells["key"].startswith("none"):
         access.check(1.0)
         access.open(1.0)

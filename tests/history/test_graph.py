@@ -14,7 +14,7 @@ from xai_mcp_agent import Graph
 from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.flowchart import Flowchart
-from xai_mcp_agent.history.graph import Edge
+from xai_mcp_agent.history.graph import GraphEdge
 from xai_mcp_agent.history.history import When
 
 ACP = SourceKind("acp", "agent")
@@ -94,7 +94,7 @@ def test_links_are_those_of_the_events(history: History):
     assert links(graph, git) == {knowledge: 1, ("contradicts", git): 1, ("reinforces", git): 1}
     assert links(graph, log) == {tools: 1, ("contradicts", log): 1, ("reinforces", log): 1}
     assert links(graph, diff) == {tools: 1, ("contradicts", diff): 2}
-    assert Edge(log, git, "extends", 2) in graph.edges
+    assert GraphEdge(log, git, "extends", 2) in graph.edges
 
 
 def test_unavailable_nodes_have_a_reason(history: History):

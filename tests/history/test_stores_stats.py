@@ -17,7 +17,7 @@ from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import caller_fields
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import refusal_event
-from xai_mcp_agent.history.usage import NO_USAGE, Call
+from xai_mcp_agent.history.usage import NO_USAGE, FinishedUse
 
 LOG = Subject(MCP, "git", "log")
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
@@ -94,7 +94,7 @@ def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: Repo
 
 def test_percentiles_cover_recent_calls_also_since_a_time():
     """They cover the last 500 to 1,000 calls, and none before the time."""
-    call = Call(NOON, 1.0, "")
+    call = FinishedUse(NOON, 1.0, "")
     for earlier in (0, 3, 499, 500, 999, 1000, 1499, 1500, 1700):
         before = NO_USAGE.with_calls([call] * earlier)
         usage = before.with_calls([call._replace(seconds=0.001)] * (1700 - earlier))

@@ -19,7 +19,7 @@ from tests.support.watchdog import compute_within
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.policy import lockfile
-from xai_mcp_agent.policy.lock_document import DecisionLock, SourceLock, Unreadable, read_lock
+from xai_mcp_agent.policy.lock_document import DecisionLock, SourceLock, UnreadableLock, read_lock
 from xai_mcp_agent.policy.lockfile import Change, LockFile, find_lock
 from xai_mcp_agent.secrets.private_files import file_lock
 from xai_mcp_agent.settings.load import load_settings
@@ -267,12 +267,12 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
         ("[" * 100_000, "it is not JSON"),
     ]
     for text, says in rows:
-        with pytest.raises(Unreadable) as refusal:
+        with pytest.raises(UnreadableLock) as refusal:
             read_lock(text)
         assert says in str(refusal.value)
     many = ", ".join(f'"tool_{number}": "{ONE}"' for number in range(100_000))
     text = f'{{"sources": {{"mcp:a": {{"accepted": {{{many}, "tool_99999": "{TWO}"}}}}}}}}'
-    with pytest.raises(Unreadable, match='"tool_99999" is there twice'):
+    with pytest.raises(UnreadableLock, match='"tool_99999" is there twice'):
         compute_within(10, lambda: read_lock(text))
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import SettingsError
-from xai_mcp_agent.settings.document import Place
+from xai_mcp_agent.settings.document import KeyPlace
 from xai_mcp_agent.settings.interpolation import Variables
 
-HERE = Place("settings.json", "mcpServers.github.env.TOKEN")
+HERE = KeyPlace("settings.json", "mcpServers.github.env.TOKEN")
 ENVIRON = {"NAME": "ada", "EMPTY": "", "MY_TOKEN": "tok-123456", "python": "from outside"}
 
 

@@ -28,7 +28,7 @@ from ..views.search import explained_json, selected_json
 from ..views.servers import refreshed_json, result_json, status_json
 from ..views.times import BadTime, moment, now
 from ..views.tools import choice_json, review_json, tool_json
-from .document import OPERATIONS, Operation, document
+from .document import OPERATIONS, RestRoute, document
 from .events import ApprovalDesk, EventStream, WatchedDesk
 from .problems import BadRequest, RefreshFailed, handlers, read, read_body
 from .requests import (
@@ -254,7 +254,7 @@ class _Admin:
 Endpoint = Callable[[Request], Awaitable[JsonObject | Response]]
 
 
-def _route(operation: Operation, endpoint: Endpoint) -> Route:
+def _route(operation: RestRoute, endpoint: Endpoint) -> Route:
     path = operation.path.replace("}", ":path}")  # names of sources and tools may have slashes
     return Route(path, _answering(endpoint), methods=[operation.method.upper()])
 

@@ -161,7 +161,7 @@ EVENTS = {
 
 
 @dataclass(frozen=True)
-class Operation:
+class RestRoute:
     """One route: its endpoint in `app.py`, its response, and the statuses of its problems."""
 
     endpoint: str
@@ -176,39 +176,39 @@ class Operation:
 
 _OF_TOOL = 404, 409, 422, 500, 502, 504
 OPERATIONS = (
-    Operation("sources", "get", "/api/sources", "Every source with its state, and what to do.",
+    RestRoute("sources", "get", "/api/sources", "Every source with its state, and what to do.",
               "Sources"),
-    Operation("source", "get", "/api/sources/{id}", "One source, with suspicious texts.",
+    RestRoute("source", "get", "/api/sources/{id}", "One source, with suspicious texts.",
               "MarkedSource", (404, 409)),
-    Operation("refresh", "post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
+    RestRoute("refresh", "post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
               "Refreshed", (404, 409, 422, 500), requests.RefreshQuery),
-    Operation("discover", "post", "/discover",
+    RestRoute("discover", "post", "/discover",
               "Restart every source, list it again, read the rules again.", "Discovered", (500,)),
-    Operation("tools", "get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
+    RestRoute("tools", "get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
               (404, 409, 422), requests.ToolsQuery),
-    Operation("tool", "get", "/api/tools/{key}", "One tool, `server/tool`, with an example call.",
+    RestRoute("tool", "get", "/api/tools/{key}", "One tool, `server/tool`, with an example call.",
               "ExplainedTool", _OF_TOOL),
-    Operation("enable", "post", "/api/tools/{key}/enable", "Let agents use it again.", "Choices",
+    RestRoute("enable", "post", "/api/tools/{key}/enable", "Let agents use it again.", "Choices",
               _OF_TOOL),
-    Operation("disable", "post", "/api/tools/{key}/disable", "Let no agent use it.", "Choices",
+    RestRoute("disable", "post", "/api/tools/{key}/disable", "Let no agent use it.", "Choices",
               _OF_TOOL),
-    Operation("accept", "post", "/api/tools/{key}/accept", "Accept the definition that was read.",
+    RestRoute("accept", "post", "/api/tools/{key}/accept", "Accept the definition that was read.",
               "Choices", (400, 413, *_OF_TOOL), body=requests.AcceptBody),
-    Operation("history", "get", "/api/history", "The newest events, in pages.", "Events",
+    RestRoute("history", "get", "/api/history", "The newest events, in pages.", "Events",
               (404, 422, 500), requests.HistoryQuery),
-    Operation("graph", "get", "/api/graph", "The graph of the history.", "Graph",
+    RestRoute("graph", "get", "/api/graph", "The graph of the history.", "Graph",
               (404, 422, 500), requests.GraphQuery),
-    Operation("select", "post", "/api/select", "The tool that fits a request best.", "Selected",
+    RestRoute("select", "post", "/api/select", "The tool that fits a request best.", "Selected",
               (400, 404, 409, 413, 422), body=requests.SelectBody),
-    Operation("plan", "post", "/api/plan", "A plan for a request; no call is made.",
+    RestRoute("plan", "post", "/api/plan", "A plan for a request; no call is made.",
               "Plan", (400, 404, 409, 413, 422, 502), body=requests.PlanBody),
-    Operation("call", "post", "/api/call", "Call a tool; it may wait for an approval.",
+    RestRoute("call", "post", "/api/call", "Call a tool; it may wait for an approval.",
               "Result", (400, 403, 413, *_OF_TOOL, 503), body=requests.CallBody),
-    Operation("approvals", "get", "/api/approvals", "The calls that wait for an approval.",
+    RestRoute("approvals", "get", "/api/approvals", "The calls that wait for an approval.",
               "Approvals"),
-    Operation("answer", "post", "/api/approvals/{id}", "Approve or refuse a call.", "Answered",
+    RestRoute("answer", "post", "/api/approvals/{id}", "Approve or refuse a call.", "Answered",
               (400, 404, 413, 422), body=requests.ApprovalBody),
-    Operation("events", "get", "/api/events", "Events, as server-sent events.", ""),
+    RestRoute("events", "get", "/api/events", "Events, as server-sent events.", ""),
 )  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def document() -> JsonObject:
     }
 
 
-def _operation(route: Operation) -> JsonObject:
+def _operation(route: RestRoute) -> JsonObject:
     names = [x.strip("{}") for x in route.path.split("/") if x.startswith("{")]
     parameters = [{"name": x, "in": "path", "required": True, "schema": _TEXT} for x in names]
     if route.query is not None:

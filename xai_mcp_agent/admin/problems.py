@@ -17,7 +17,7 @@ from starlette.responses import Response
 from ..core import errors
 from ..core.errors import XaiMcpError
 from ..core.names import did_you_mean
-from ..gateway.guard import Problem
+from ..gateway.guard import ProblemResponse
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -117,7 +117,7 @@ def handlers(mask: Callable[[str], str]) -> dict[Any, Callable[[Request, Any], R
     return {XaiMcpError: ours, HTTPException: _of_http, Exception: _unexpected}
 
 
-def problem_of(error: XaiMcpError, mask: Callable[[str], str]) -> Problem:
+def problem_of(error: XaiMcpError, mask: Callable[[str], str]) -> ProblemResponse:
     """Return the response for one of our errors."""
     is_own = isinstance(error, RequestFailed)
     status = error.status if is_own else next((x for k, x in _STATUS if isinstance(error, k)), 500)
@@ -127,7 +127,7 @@ def problem_of(error: XaiMcpError, mask: Callable[[str], str]) -> Problem:
     detail = detail.removesuffix(step).strip()
     more = {"problems": list(x)} if (x := getattr(error, "problems", None)) else {}
     name = type(error).__name__
-    problem = Problem(status, name, _title(name), mask(detail), mask(step), **more)
+    problem = ProblemResponse(status, name, _title(name), mask(detail), mask(step), **more)
     if isinstance(error, errors.CircuitOpen):
         problem.headers["Retry-After"] = str(max(1, round(error.retry_seconds)))
     return problem
@@ -136,7 +136,7 @@ def problem_of(error: XaiMcpError, mask: Callable[[str], str]) -> Problem:
 def _of_http(_: Request, error: HTTPException) -> Response:
     phrase = HTTPStatus(error.status_code).phrase
     detail = f"{error.detail}." if error.detail != phrase else f"{phrase}: no route takes this."
-    problem = Problem(
+    problem = ProblemResponse(
         error.status_code, phrase.title().replace(" ", ""), phrase, detail, RequestFailed.next_step
     )
     problem.headers.update(error.headers or {})
@@ -146,7 +146,7 @@ def _of_http(_: Request, error: HTTPException) -> Response:
 def _unexpected(_: Request, error: Exception) -> Response:
     detail = f"An error of our own: {type(error).__name__}."
     step = "Its traceback is in the log of the process that serves this. Please report it."
-    return Problem(500, "InternalError", "Internal error", detail, step)
+    return ProblemResponse(500, "InternalError", "Internal error", detail, step)
 
 
 def _fault(error: ErrorDetails, names: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from .conversation import Conversation
 from .events import ConversationFolded, Emit
 from .media import fold_old
 from .messages import ADDED, Message, as_text, text_of
-from .models.base import ModelReply, ModelRequest, Usage
+from .models.base import ModelReply, ModelRequest, TokenUsage
 from .results import MAX_TURN_CHARS, ResultPages, even_limit, excerpt, id_of
 from .window import ContextWindow, Folding
 
@@ -188,7 +188,7 @@ def _with_note(note: str, messages: list[Message]) -> list[Message]:
     return [{**messages[0], "content": content}, *messages[1:]]
 
 
-class Context:
+class RunContext:
     """The context window of one run. A resumed run begins with the `folding` of the earlier one.
 
     `ask` asks the model for a summary.
@@ -230,7 +230,7 @@ class Context:
             await self._emit(ConversationFolded(step, cut_count, len(omitted), summed_up, *sizes))
         return turns.messages
 
-    def learn(self, usage: Usage) -> None:
+    def learn(self, usage: TokenUsage) -> None:
         """Adjust the scale to the service's count of the last request."""
         self._overflows = 0
         if usage.input_tokens and self._request_tokens:

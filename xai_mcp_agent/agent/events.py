@@ -15,7 +15,7 @@ from ..core.json import JsonObject
 from ..core.results import ToolResult, result_as_json, result_from_json
 from ..core.tools import ToolKey
 from ..search.selector import Selection
-from .models.base import ModelRequest, Usage
+from .models.base import ModelRequest, TokenUsage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
 Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "refused", "waiting"]
@@ -111,7 +111,7 @@ class ThoughtFinished:
     step: int
     text: str
     call_count: int
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class RunFinished:
     steps: int
     tool_calls: int
     seconds: float
-    usage: Usage
+    usage: TokenUsage
     structured: Any = None
 
 

@@ -25,7 +25,7 @@ from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import PendingCalls
-from .context import Context
+from .context import RunContext
 from .conversation import Conversation, messages_to_send
 from .events import (
     Emit,
@@ -41,7 +41,7 @@ from .events import (
     ToolsSelected,
 )
 from .messages import ADDED, Message, as_text, join_paragraphs
-from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage, ignore_text
+from .models.base import AskedAgain, Model, ModelReply, ModelRequest, TokenUsage, ignore_text
 from .prompt import HiddenTools, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
@@ -101,7 +101,7 @@ class AgentRun:
     _tools: AgentTools
     _pages: ResultPages
     _pending: PendingCalls
-    _context: Context
+    _context: RunContext
     _started: float | None = None
 
     def __init__(
@@ -137,7 +137,7 @@ class AgentRun:
         """Seconds since the run began."""
         return 0.0 if self._started is None else time.monotonic() - self._started
 
-    def count(self, usage: Usage) -> None:
+    def count(self, usage: TokenUsage) -> None:
         """Add the tokens of a request outside the run's own turns."""
         self.state = replace(self.state, usage=self.state.usage + usage)
 
@@ -161,7 +161,7 @@ class AgentRun:
         discovery = ToolDiscovery(self.state.conversation.question, tools.learn)
         self._pending = PendingCalls(tools, pages, discovery, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
-        self._context = Context(window, folding, pages, self._ask_aside, self._emit)
+        self._context = RunContext(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
         try:
             await self._begin(() if no_tools else left_out)  # the error's message has them
@@ -268,7 +268,7 @@ class AgentRun:
         self.count(turn := reply.usage)
         if not turn.input_tokens:
             words = "".join((reply.text, *(x.arguments for x in reply.calls)))
-            turn = Usage(self._context.request_tokens, tokens_in(words))
+            turn = TokenUsage(self._context.request_tokens, tokens_in(words))
             self.state = replace(self.state, uncounted=self.state.uncounted + turn)
         self.state = replace(self.state, last_turn=turn, folding=self._context.folding)
 

@@ -15,7 +15,7 @@ from ..core.tools import ToolKey
 from .conversation import Conversation
 from .events import ToolFinished
 from .messages import Message, ToolCall
-from .models.base import ModelReply, Usage
+from .models.base import ModelReply, TokenUsage
 from .toolsets import Names
 from .window import Folding
 
@@ -34,7 +34,7 @@ class RunLimits:
     input_price: float = 0.0
     output_price: float = 0.0
 
-    def ends_with_next(self, usage: Usage, last_turn: Usage) -> bool:
+    def ends_with_next(self, usage: TokenUsage, last_turn: TokenUsage) -> bool:
         """Return whether the next turn must be the last, as one more might exceed a limit.
 
         `usage` is that of the run so far.
@@ -45,7 +45,7 @@ class RunLimits:
             or (self.cost is not None and self._cost_of(after) > self.cost)
         )
 
-    def _cost_of(self, usage: Usage) -> float:
+    def _cost_of(self, usage: TokenUsage) -> float:
         money = usage.input_tokens * self.input_price + usage.output_tokens * self.output_price
         return money / _MILLION
 
@@ -79,9 +79,11 @@ class RunState:
     step: int = 0  # turns of the model
     calls: int = 0
     failures: int = 0  # turns in a row in which every call failed
-    usage: Usage = field(default_factory=Usage)
-    uncounted: Usage = field(default_factory=Usage)  # estimated, if the service did not count
-    last_turn: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    uncounted: TokenUsage = field(
+        default_factory=TokenUsage
+    )  # estimated, if the service did not count
+    last_turn: TokenUsage = field(default_factory=TokenUsage)
     folding: Folding = field(default_factory=Folding)
 
     def with_calls(self, reply: ModelReply) -> RunState:

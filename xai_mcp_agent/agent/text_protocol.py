@@ -20,7 +20,7 @@ from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from .events import Emit, ProtocolChanged, ToolProtocol
 from .messages import Message, ToolCall, as_text, calls_of, join_paragraphs, text_of
-from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText, Usage
+from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText, TokenUsage
 from .prompt import CALL_FUNCTIONS, FUNCTIONS_OFFERED
 from .text_calls import Forms, calls_in_json, quotations_in, read_reply
 
@@ -82,7 +82,7 @@ class ToolCallingModel:
     """
 
     def __init__(
-        self, model: Model, choice: ProtocolChoice, emit: Emit, count: Callable[[Usage], None]
+        self, model: Model, choice: ProtocolChoice, emit: Emit, count: Callable[[TokenUsage], None]
     ) -> None:
         self._model, self._choice, self._emit, self._count = model, choice, emit, count
         is_text = choice == "text" or (choice == "auto" and not model.calls_functions)

@@ -40,7 +40,7 @@ from ..sources.functions.function import Function, FunctionCalls
 from .agent_tools import Listener, ToolSpec, ready_tools
 from .faces import Bridge
 from .operations import Operations
-from .source_toolset import Failure
+from .source_toolset import SourceFailure
 from .streams import AgentStream, AioAgentStream, Tell
 from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 
@@ -127,7 +127,7 @@ class Agent:
         preferences = Preferences(
             _as_tuple(always_shown_tools), _as_tuple(blocked_tools), _as_tuple(trusted_tools)
         )
-        failures = dict[str, Failure]()
+        failures = dict[str, SourceFailure]()
 
         def spec() -> AgentSpec:
             open_model = model.open(settings.env)

@@ -12,7 +12,7 @@ from ..core.shell import shell_command
 from ..core.tools import Tool, ToolKey, digest_of
 from ..history.wording import plain
 from ..search.preferences import Preferences
-from .context import Context
+from .context import OperationContext
 
 AskToAccept: TypeAlias = Callable[[str], Awaitable[str]]
 """Asks the person in front of a run to accept new definitions of a source; returns the problem."""
@@ -36,7 +36,7 @@ class AgentFilter:
 
     def __init__(
         self,
-        context: Context,
+        context: OperationContext,
         preferences: Preferences,
         tell: Callable[[str], None],
         ask_to_accept: AskToAccept | None,

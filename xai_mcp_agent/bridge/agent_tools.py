@@ -27,7 +27,7 @@ from ..search.preferences import Preferences
 from ..search.results import SelectedTool
 from .context import is_of_person
 from .operations import Operations
-from .source_toolset import Failure, SourceToolset
+from .source_toolset import SourceFailure, SourceToolset
 from .toolbox import agent_tools
 
 _SUGGESTED_OF = 1_000  # with more names a search for the nearest takes too long
@@ -49,7 +49,7 @@ class ToolSpec:
     own: Sequence[Toolset] = ()
     preferences: Preferences = field(default_factory=Preferences)
     budget_tokens: int | None = None
-    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: dict[str, SourceFailure] = field(default_factory=dict[str, SourceFailure])
     describe_plan: Callable[[Plan], str] | None = None
     required: Collection[str] = ()
 

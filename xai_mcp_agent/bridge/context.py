@@ -56,7 +56,7 @@ class _OwnSettings(SourceSettings):
     noun: ClassVar[str] = "tool"
 
 
-class Context:
+class OperationContext:
     """An engine, the caller, and the caller's `own` tools.
 
     The own tools are the source `canvas`, unless the settings have one of that name.

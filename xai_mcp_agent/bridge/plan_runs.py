@@ -41,7 +41,7 @@ from ..core.tools import Tool, ToolKey
 from ..planning.plan import Plan, digest_of_plan, tool_of
 from ..planning.plan_run import Place, PlanRun
 from ..search.preferences import Preferences
-from .context import Context
+from .context import OperationContext
 from .transcript import new_run_id
 
 Tell: TypeAlias = Callable[[RunEvent], None]
@@ -59,7 +59,7 @@ class PlanTools(FixedToolset):
     """
 
     def __init__(
-        self, context: Context, plan: Plan, source: str, timeout_seconds: float | None
+        self, context: OperationContext, plan: Plan, source: str, timeout_seconds: float | None
     ) -> None:
         self._context = context
         self._plan = plan
@@ -206,7 +206,12 @@ class SavedRun:
         )
 
     async def go(
-        self, tools: PlanTools, model: PlanModel, context: Context, tell: Tell, again: int | None
+        self,
+        tools: PlanTools,
+        model: PlanModel,
+        context: OperationContext,
+        tell: Tell,
+        again: int | None,
     ) -> PlanRun:
         """Make the remaining calls, as far as possible now.
 

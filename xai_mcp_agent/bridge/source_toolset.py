@@ -16,7 +16,7 @@ from ..core.errors import SourceFailed, XaiMcpError
 from ..core.names import join_names, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool
-from .context import Context
+from .context import OperationContext
 
 # A server that hung gets this long at the next run, instead of its whole limit again. One that
 # failed at once may work by now, and is awaited as before.
@@ -31,7 +31,7 @@ _UNDECIDED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SourceFailure:
     """Why a source could not be used when an agent waited for it.
 
     `is_late`: the agent did not wait to the end.
@@ -49,7 +49,9 @@ class SourceToolset(Toolset):
     for the next run.
     """
 
-    def __init__(self, context: Context, choice: ToolChoice, failures: dict[str, Failure]) -> None:
+    def __init__(
+        self, context: OperationContext, choice: ToolChoice, failures: dict[str, SourceFailure]
+    ) -> None:
         self._context = context
         self._engine = context.engine
         self._choice = choice
@@ -91,7 +93,7 @@ class SourceToolset(Toolset):
                         connecting.start_soon(wait_for, name)
         show_waiting(())
         for name in missing:
-            self._failures[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
+            self._failures[name] = SourceFailure(SourceFailed(name, _LATE), True, is_late=True)
         return self._describe_missing()
 
     async def tools(self) -> Sequence[Tool]:
@@ -157,7 +159,7 @@ class SourceToolset(Toolset):
             self._failures.pop(name, None)
             if reason is not None:
                 # Without its frames, which would live as long as the workflow.
-                self._failures[name] = Failure(reason.with_traceback(None), was_slow)
+                self._failures[name] = SourceFailure(reason.with_traceback(None), was_slow)
 
     async def _choose(self, tools: Sequence[Tool]) -> None:
         selected: Sequence[Tool] = tools
@@ -174,7 +176,7 @@ class SourceToolset(Toolset):
             status = self._engine.pool.statuses().get(name)
             if status is not None and status.error:  # it has failed since
                 reason = SourceFailed(name, status.error, status.next_step, status.stderr_tail)
-                self._failures[name] = failures[name] = Failure(reason, was_slow=True)
+                self._failures[name] = failures[name] = SourceFailure(reason, was_slow=True)
         lines = dict.fromkeys(str(x.reason) for x in failures.values() if not x.is_late)
         if why := self._engine.decisions.why_unknown():
             lines = {_UNDECIDED.format(", ".join((_OWN_TOOLS, *self._sources)), why): None}
@@ -184,7 +186,7 @@ class SourceToolset(Toolset):
             lines[f"not ready yet, used as soon as they are: {names}"] = None
         return tuple(lines)
 
-    def _failure_of(self, source: str) -> Failure | None:
+    def _failure_of(self, source: str) -> SourceFailure | None:
         """Return why the source could not be used, if it still has no tools."""
         return None if self._engine.catalog.tools(source) else self._failures.get(source)
 

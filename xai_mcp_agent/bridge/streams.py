@@ -78,7 +78,7 @@ class Changes(Feed[str]):
             self._on_change(item)
 
 
-class _Reader(Generic[T]):
+class _FeedReader(Generic[T]):
     """Takes items of a feed, also after the bridge was closed."""
 
     def __init__(self, portal: Portal, feed: Feed[T]) -> None:
@@ -102,7 +102,7 @@ class _Reader(Generic[T]):
             return self._feed.take_now()
 
 
-class _SubscriptionReader(_Reader[str]):
+class _SubscriptionReader(_FeedReader[str]):
     def __init__(self, portal: Portal, changes: Changes, leave: Leave) -> None:
         super().__init__(portal, changes)
         self._leave = leave
@@ -147,7 +147,7 @@ class AioSubscription(_SubscriptionReader, AbstractAsyncContextManager["AioSubsc
         await self.close()
 
 
-class _Run(_Reader["RunEvent"], Generic[R]):
+class _StartedRun(_FeedReader["RunEvent"], Generic[R]):
     """A run that was started; it stops when this is garbage-collected."""
 
     def __init__(self, portal: Portal, play: Play[R]) -> None:
@@ -194,7 +194,7 @@ class _Run(_Reader["RunEvent"], Generic[R]):
             self._stop()
 
 
-class AgentStream(_Run[R]):
+class AgentStream(_StartedRun[R]):
     """Events of a run as they come. The error that ends a run is raised at the end of them.
 
     `result` is there afterwards. `close`, the end of its `with` block, and garbage collection stop
@@ -222,7 +222,7 @@ class AgentStream(_Run[R]):
         self.close()
 
 
-class AioAgentStream(_Run[R]):
+class AioAgentStream(_StartedRun[R]):
     """The same for a caller on a loop: `async for`, `async with`."""
 
     def __aiter__(self) -> Self:

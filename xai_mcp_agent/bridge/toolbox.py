@@ -21,7 +21,7 @@ from ..search.preferences import Preferences
 from ..search.selector import BudgetSelector
 from ..settings.sections import BUDGET_VARIABLE
 from .agent_filter import AgentFilter, AskToAccept
-from .context import Context
+from .context import OperationContext
 from .engine import Engine
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class CheckedCalls:
 
 
 def agent_tools(
-    context: Context,
+    context: OperationContext,
     parts: Sequence[Toolset],
     *,
     tell: Callable[[str], None] = logger.warning,

@@ -19,7 +19,7 @@ from ..agent.loop import AgentRun
 from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import Model, Usage, counts
+from ..agent.models.base import Model, TokenUsage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
 from ..agent.tool_discovery import ToolDiscovery
@@ -67,7 +67,7 @@ class CanvasRun:
     answer: str = ""
     stopped: str = "running"
     error: str = ""
-    usage: dict[str, float] = field(default_factory=lambda: counts(Usage()))
+    usage: dict[str, float] = field(default_factory=lambda: counts(TokenUsage()))
     structured: Any = None
 
     def follow(self, run: AgentRun) -> None:
@@ -377,7 +377,7 @@ class _AgentWork:
         """Tell a person this, however little of the run is shown."""
         self.stage.post(lambda: self.stage.console.tell(mark, text, in_card=in_card))
 
-    def lend_model(self, count: Callable[[Usage], None]) -> None:
+    def lend_model(self, count: Callable[[TokenUsage], None]) -> None:
         """Let servers use this agent's model, if the settings allow it."""
         self.stage.person.sampler = AgentSampler(
             self.stage, self.agent, self.stage.caller.name, count

@@ -23,7 +23,7 @@ from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..bridge.source_toolset import Failure
+from ..bridge.source_toolset import SourceFailure
 from ..console.console import Console
 from ..console.notebook import at_end_of_cell, kernel
 from ..console.screen import warn_beside_runs
@@ -60,7 +60,7 @@ class BridgeLease:
         self.bridge = bridge
         self.thread = threading.current_thread()
         self.busy = 0
-        self.failures: dict[str, Failure] = {}
+        self.failures: dict[str, SourceFailure] = {}
         self.source_names: set[str] = set()
         end = partial(_end_unused, name, bridge)
         self._finalizer = weakref.finalize(self, _end_where_it_is_safe, self.thread, end)

@@ -40,7 +40,7 @@ from ..core.questions import (
     too_late,
 )
 from ..policy.approval_trust import approvals_in
-from ..settings.models import Part, Settings
+from ..settings.models import Settings, SettingsPart
 from ..settings.trust import TrustStore, trust_command, without_parts
 from .panel.questions import asking, is_attended
 from .workflow_thread import WorkflowThread
@@ -102,7 +102,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     return settings
 
 
-def describe_parts(settings: Settings, parts: Iterable[Part]) -> str:
+def describe_parts(settings: Settings, parts: Iterable[SettingsPart]) -> str:
     """Describe what these parts of a file do, and what the file withholds, without secrets."""
     does = [(x.key_path, y) for x in parts for y in x.facts]
     holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
@@ -228,7 +228,7 @@ def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield from (f"      {fact}" for _, fact in group)
 
 
-def _question(settings: Settings, parts: Iterable[Part]) -> Question:
+def _question(settings: Settings, parts: Iterable[SettingsPart]) -> Question:
     file = Path(settings.file)
     message = f"{describe_parts(settings, parts)}\nFrom: {file}\n{_WHY}"
     heading = f"Start these programs? They are new in {file.name}."

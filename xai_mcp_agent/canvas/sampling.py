@@ -15,7 +15,7 @@ from ..agent.arguments import parse_arguments
 from ..agent.conversation import call_message
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import ModelReply, ModelRequest, Usage
+from ..agent.models.base import ModelReply, ModelRequest, TokenUsage
 from ..agent.models.choice import AgentModel
 from ..console.text import one_line
 from ..core.errors import XaiMcpError
@@ -43,7 +43,7 @@ class AgentSampler:
     """A lender of this agent's model, for the run on the stage. `count` gets the usage."""
 
     def __init__(
-        self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
+        self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[TokenUsage], None]
     ) -> None:
         self._stage = stage
         self._env = stage.bridge.settings.env

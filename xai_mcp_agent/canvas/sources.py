@@ -16,7 +16,7 @@ from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
-from ..settings.document import Place
+from ..settings.document import KeyPlace
 from ..settings.entry import SourceSettings
 from ..settings.interpolation import Variables
 from ..settings.models import Settings
@@ -116,7 +116,7 @@ def add_source(
     variables = Variables({**settings.env, **os.environ}, folder, settings.secrets)
     values = {key: value for key, value in entry.items() if value not in (None, "")}
     try:
-        source = cls.read(name, values, Place(_NODES[kind][0]), variables)
+        source = cls.read(name, values, KeyPlace(_NODES[kind][0]), variables)
     except SettingsError as wrong:  # the value is on a port of the node
         raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may use this name with other arguments.

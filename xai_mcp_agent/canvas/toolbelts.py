@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..bridge.context import Context
+from ..bridge.context import OperationContext
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.calls import DefinitionLock
 from ..core.errors import BadSetting
@@ -151,7 +151,7 @@ def approval_in(value: Any, port: str, node: str) -> dict[str, ApprovalWord]:
         raise BadSetting(f"`{port}` of {node}: {why} {fix}") from None
 
 
-def tool_choice(agent: Mapping[str, Any], context: Context) -> ToolChoice:
+def tool_choice(agent: Mapping[str, Any], context: OperationContext) -> ToolChoice:
     """Return the sources' tools that an agent may use: servers first, as they were declared.
 
     Raises:

@@ -19,7 +19,7 @@ from ..core.shell import shell_command
 from ..core.tools import Tool
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
-from ..settings.models import Part
+from ..settings.models import SettingsPart
 from ..settings.trust import TrustStore
 from .frame import Command, Frame, Report
 from .output import line, replace_text, say
@@ -278,7 +278,9 @@ def remove(frame: Frame, name: OwnName) -> Report:
     with writing(file):
         backup = replace_text(file, text_without(file, sections[0], name))
     place = f"{sections[0]}.{name}" if sections[0] else name
-    for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", (), name)]:
-        TrustStore().agree_to(str(file), Part(part.key_path, "", (), name))
+    for part in [x for x in loaded.parts if x.source == name] or [
+        SettingsPart(place, "", (), name)
+    ]:
+        TrustStore().agree_to(str(file), SettingsPart(part.key_path, "", (), name))
     text = f"Removed: {name}, from {file}\nThe old file is kept as {backup}"
     return Report({"removed": name, "file": str(file), "kept": backup}, text)

@@ -81,7 +81,7 @@ PlanSource = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class CallsOfDrawing:
     """Calls to draw, calls to leave out, and the kinds of their sources if known."""
 
     calls: Sequence[CallToDraw]
@@ -108,7 +108,7 @@ def draw(
     loaded = load_settings(frame.settings)
     document = json_in(file) if file else None
     if file and is_plan(document):
-        drawing = Drawing(calls_in_plan(file, document, source))
+        drawing = CallsOfDrawing(calls_in_plan(file, document, source))
     else:
         if file:
             runs = runs_in_file(file, document, agent or "", loaded)
@@ -143,7 +143,7 @@ def _report(file: Path, calls: Sequence[CallToDraw], omitted: Sequence[OmittedCa
     return Report(json_, "\n".join(_lines(file, calls, wires, omitted)))
 
 
-def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
+def _of_run(run: RecordedRun, loaded: Settings) -> CallsOfDrawing:
     """Return the calls of a run that can be repeated.
 
     Raises:
@@ -155,7 +155,7 @@ def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
         run.calls, lambda name, text: is_secret(name, text) or redact(text) != text
     )
     require_arguments(run, calls)
-    return Drawing(calls, omitted, {x.source: x.kind for x in run.calls})
+    return CallsOfDrawing(calls, omitted, {x.source: x.kind for x in run.calls})
 
 
 def _target(out: Path | None, file: Path | None) -> Path:
@@ -229,7 +229,7 @@ def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
 # Missing parts
 
 
-def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[CallToDraw]:
+def _with_notes(drawing: CallsOfDrawing, loaded: Settings, *, has_tools: bool) -> list[CallToDraw]:
     """Return the calls with a note at the first use of each missing tool or source.
 
     `has_tools`: the nodes of drawn tools are part of the workflow.
@@ -259,7 +259,7 @@ def _missing_part(
     return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."
 
 
-def _nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
+def _nodes_before(drawing: CallsOfDrawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
     """Return nodes for the sources that the settings do not have."""
     calls, kinds = drawing.calls, drawing.kinds
     builtin_sources = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name}

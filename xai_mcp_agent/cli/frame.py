@@ -63,7 +63,7 @@ class NothingYet(Exception):
 
 
 @dataclass(frozen=True)
-class Output:
+class ReportFrame:
     """Frame of commands that need no settings: how a report is printed."""
 
     as_json: bool = False
@@ -98,7 +98,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Frame(Output):
+class Frame(ReportFrame):
     """Frame of commands that use the settings."""
 
     settings: Path | None = None
@@ -266,8 +266,8 @@ def _open_history(place: Place, *, must_exist: bool) -> History | None:
         return None
 
 
-_OPTIONS: dict[type[Output], dict[str, Any]] = {
-    Output: {"as_json": AsJson},
+_OPTIONS: dict[type[ReportFrame], dict[str, Any]] = {
+    ReportFrame: {"as_json": AsJson},
     Frame: {"settings": SettingsFile, "as_json": AsJson},
     StoreFrame: {"store": Store, "settings": SettingsFile, "as_json": AsJson},
 }
@@ -277,7 +277,7 @@ def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
     """Make a command of a function: its parameters plus the options of its frame."""
     signature = inspect.signature(function, eval_str=True)
     first, *own = signature.parameters.values()
-    frame_class: type[Output] = first.annotation
+    frame_class: type[ReportFrame] = first.annotation
     options = [
         inspect.Parameter(name, first.kind, default=getattr(frame_class, name), annotation=option)
         for name, option in _OPTIONS[frame_class].items()

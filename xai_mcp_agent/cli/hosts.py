@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.json import JsonObject
-from ..settings.document import MAX_FILE_BYTES, Place, parse_text, parse_yaml, text_of_file
+from ..settings.document import MAX_FILE_BYTES, KeyPlace, parse_text, parse_yaml, text_of_file
 
 _MAX_BYTES = 50_000_000  # Claude Code stores much else in its file
 _SMALL_FORMATS = (".toml", ".yaml", ".yml")
@@ -103,7 +103,7 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
-    place = Place(str(file))
+    place = KeyPlace(str(file))
     document = _document(file, place)
     servers = [x for section in _sections(document, folder) for x in _entries(section)]
     for name, value in servers:
@@ -112,7 +112,7 @@ def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
             yield HostServer(host, name, entry, file)
 
 
-def _document(file: Path, place: Place) -> Mapping[str, Any]:
+def _document(file: Path, place: KeyPlace) -> Mapping[str, Any]:
     """Return the parsed file.
 
     Raises:

@@ -30,7 +30,7 @@ from ..settings.interpolation import ENV_FILE
 from ..settings.load import SCHEMA_FILE, load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
-from .frame import Output, Report
+from .frame import Report, ReportFrame
 from .output import free_backup_name
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
@@ -57,7 +57,7 @@ class InitError(XaiMcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InitStep:
     """One step of `init`. `path` is relative to the folder."""
 
     action: Action
@@ -70,7 +70,7 @@ class InitReport:
     """Steps of `init_folder` in order, and other libraries whose nodes have our names."""
 
     folder: Path
-    steps: tuple[Step, ...]
+    steps: tuple[InitStep, ...]
     clashes: tuple[Clash, ...] = ()
 
     @property
@@ -103,7 +103,7 @@ def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> I
         ) from error
 
 
-def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[Step]:
+def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[InitStep]:
     if folder.is_file():
         raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[Step]:
 # Xircuits' own files
 
 
-def _initialise(folder: Path) -> Iterator[Step]:
+def _initialise(folder: Path) -> Iterator[InitStep]:
     """Add what `xircuits init` would make, also to a half-made folder, which Xircuits refuses."""
     xircuits, components = folder / _XIRCUITS, folder / COMPONENTS
     complete = (xircuits / "config.ini").exists(), (components / "base.py").exists()
@@ -129,7 +129,7 @@ def _initialise(folder: Path) -> Iterator[Step]:
             for target in (xircuits, components):
                 _move_missing(Path(scratch) / target.name, target)
     for target, was_complete in zip((xircuits, components), complete, strict=True):
-        yield Step("up to date" if was_complete else "created", target.name)
+        yield InitStep("up to date" if was_complete else "created", target.name)
 
 
 def _xircuits_init(folder: Path) -> None:
@@ -158,12 +158,12 @@ def _list_libraries(folder: Path) -> None:
 # Our component files
 
 
-def _provide_components(folder: Path, link: bool) -> Iterator[Step]:
+def _provide_components(folder: Path, link: bool) -> Iterator[InitStep]:
     library = folder / COMPONENTS / LIBRARY
     source = installed_components_folder()
     path = library.relative_to(folder).as_posix()
     if link and library.is_symlink() and library.exists() and library.samefile(source):
-        yield Step("up to date", path)
+        yield InitStep("up to date", path)
         return
     if library.is_symlink():
         library.unlink()
@@ -171,19 +171,19 @@ def _provide_components(folder: Path, link: bool) -> Iterator[Step]:
     yield from replaced
     own_files = _files_of_the_user(library, source)
     if link and not own_files and _make_link(library, source):
-        yield Step("linked", path, f"to {source}")
+        yield InitStep("linked", path, f"to {source}")
     elif _copy_missing(library, source) or replaced:
-        yield Step("copied", path)
+        yield InitStep("copied", path)
     else:
-        yield Step("up to date", path)
-    yield from (Step("kept", f"{path}/{name}", "not one of ours") for name in own_files)
+        yield InitStep("up to date", path)
+    yield from (InitStep("kept", f"{path}/{name}", "not one of ours") for name in own_files)
 
 
 def _component_files(source: Path) -> list[Path]:
     return sorted(source.glob(COMPONENT_FILES))
 
 
-def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
+def _retire_stale_copies(library: Path, source: Path) -> Iterator[InitStep]:
     """Move differing copies away: they may be old or edited by hand."""
     for file in _component_files(source):
         copy = library / file.name
@@ -193,7 +193,7 @@ def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
         copy.rename(backup)
         folder = library.parent.parent
         note = f"the old one is now {backup.relative_to(folder).as_posix()}"
-        yield Step("replaced", copy.relative_to(folder).as_posix(), note)
+        yield InitStep("replaced", copy.relative_to(folder).as_posix(), note)
 
 
 def _files_of_the_user(library: Path, source: Path) -> list[str]:
@@ -238,7 +238,7 @@ def _copy_missing(library: Path, source: Path) -> bool:
 # Starter files
 
 
-def _provide_starter_files(folder: Path) -> Iterator[Step]:
+def _provide_starter_files(folder: Path) -> Iterator[InitStep]:
     starter = starter_folder()
     settings = starter / f"{SETTINGS_FILE}.example"
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
@@ -249,38 +249,40 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
         yield from _trust_settings(folder)
 
 
-def _provide_schema(target: Path, folder: Path) -> Step:
+def _provide_schema(target: Path, folder: Path) -> InitStep:
     """Write the schema that `$schema` in the settings names, and keep it up to date."""
     path, schema = target.relative_to(folder).as_posix(), SCHEMA_FILE.read_bytes()
     if target.is_file() and target.read_bytes() == schema:
-        return Step("up to date", path)
+        return InitStep("up to date", path)
     is_there = target.exists()
     target.write_bytes(schema)
-    return Step(
+    return InitStep(
         "replaced" if is_there else "created", path, "with it editors complete the settings"
     )
 
 
-def _provide_env_file(folder: Path) -> Iterator[Step]:
+def _provide_env_file(folder: Path) -> Iterator[InitStep]:
     """Write `.env` for keys, private and ignored by git."""
     env_file, git_ignore = folder / ENV_FILE, folder / ".gitignore"
     if not os.path.lexists(env_file):
         replace_private(env_file, _ENV_FILE_TEXT.encode())
-        yield Step("created", ENV_FILE, "for your keys: only you can read it")
+        yield InitStep("created", ENV_FILE, "for your keys: only you can read it")
     elif close_to_others(env_file):
-        yield Step("replaced", ENV_FILE, "only you can read it now")
+        yield InitStep("replaced", ENV_FILE, "only you can read it now")
     else:
-        yield Step("up to date", ENV_FILE)
+        yield InitStep("up to date", ENV_FILE)
     if not os.path.lexists(git_ignore):
         git_ignore.write_text(f"{ENV_FILE}\n", encoding="utf-8")
-        yield Step("created", git_ignore.name, f"so that git ignores {ENV_FILE}")
+        yield InitStep("created", git_ignore.name, f"so that git ignores {ENV_FILE}")
     elif ENV_FILE not in git_ignore.read_text(encoding="utf-8", errors="replace").split():
-        yield Step("kept", git_ignore.name, f"add a line {ENV_FILE}: your keys must not be shared")
+        yield InitStep(
+            "kept", git_ignore.name, f"add a line {ENV_FILE}: your keys must not be shared"
+        )
     else:
-        yield Step("up to date", git_ignore.name)
+        yield InitStep("up to date", git_ignore.name)
 
 
-def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:
+def _provide_examples(starter: Path, folder: Path) -> Iterator[InitStep]:
     for file in sorted((starter / "examples").rglob("*")):
         path = file.relative_to(starter)
         if not _is_starter_file(file, path) or WORKSHOP in path.parts:
@@ -291,18 +293,18 @@ def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:
             yield _provide_file(file, folder, path.as_posix())
 
 
-def _trust_settings(folder: Path) -> Iterator[Step]:
+def _trust_settings(folder: Path) -> Iterator[InitStep]:
     """Trust the shipped settings to start shipped files; other entries may come from strangers."""
     store, settings = TrustStore(), load_settings(folder / SETTINGS_FILE)
     try:
         if store.untrusted_parts(settings):
             store.agree(settings, with_disabled=True)
-            yield Step("trusted", SETTINGS_FILE, "it may start its servers")
+            yield InitStep("trusted", SETTINGS_FILE, "it may start its servers")
     except SettingsError as reason:
-        yield Step("kept", SETTINGS_FILE, f"not trusted yet: {reason}")
+        yield InitStep("kept", SETTINGS_FILE, f"not trusted yet: {reason}")
 
 
-def _provide_lessons(folder: Path) -> Iterator[Step]:
+def _provide_lessons(folder: Path) -> Iterator[InitStep]:
     """Yield all files of the lessons except the solutions."""
     examples = starter_folder() / "examples"
     for file in sorted((examples / WORKSHOP).rglob("*")):
@@ -317,22 +319,22 @@ def _is_starter_file(file: Path, path: Path) -> bool:
     return file.is_file() and not is_hidden and not is_compiled
 
 
-def _provide_file(source: Path, folder: Path, path: str) -> Step:
+def _provide_file(source: Path, folder: Path, path: str) -> InitStep:
     target = folder / path
     if not os.path.lexists(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-        return Step("created", path)
+        return InitStep("created", path)
     if target.is_file() and target.read_bytes() == source.read_bytes():
-        return Step("up to date", path)
-    return Step("kept", path, "yours differs from the one we ship")
+        return InitStep("up to date", path)
+    return InitStep("kept", path, "yours differs from the one we ship")
 
 
 # The command
 
 
 def init(
-    frame: Output,
+    frame: ReportFrame,
     folder: Annotated[Path, typer.Argument(help="The folder; created if missing.")] = Path(),
     copy: Annotated[
         bool,

@@ -20,7 +20,7 @@ from ..core.errors import BadSetting, SettingsError, XaiMcpError
 from ..core.json import JsonObject
 from ..core.questions import Question
 from ..core.shell import shell_command
-from ..settings.document import Place, read_document
+from ..settings.document import KeyPlace, read_document
 from ..settings.load import layout_of
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
@@ -271,7 +271,7 @@ def _configured(loaded: Settings) -> Mapping[str, Any]:
     """Return the entries of the file's servers, unchanged."""
     if loaded.is_from_python or not loaded.file:
         return {}
-    layout = layout_of(read_document(Path(loaded.file)), Place(loaded.file))
+    layout = layout_of(read_document(Path(loaded.file)), KeyPlace(loaded.file))
     _, servers, _ = layout.sources[0]
     return servers
 

@@ -15,7 +15,7 @@ from ..core.calls import Caller
 from ..core.errors import StoreFailed, XaiMcpError
 from ..core.names import did_you_mean
 from ..history.place import find_place
-from ..settings.document import MAX_FILE_BYTES, Place
+from ..settings.document import MAX_FILE_BYTES, KeyPlace
 from ..settings.rules import parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
 from .frame import Report, StoreFrame
@@ -96,10 +96,10 @@ def remove(
         return _report(bridge, bridge.remove_rules(*names))
 
 
-def _read(file: str) -> tuple[list[Any], Place]:
+def _read(file: str) -> tuple[list[Any], KeyPlace]:
     if file != "-":
-        return read_rules_file(file, Place(file), str(Path.cwd()))
-    return parse_rules(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), Place("standard input"))
+        return read_rules_file(file, KeyPlace(file), str(Path.cwd()))
+    return parse_rules(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), KeyPlace("standard input"))
 
 
 def _require_lasting(bridge: Bridge, frame: StoreFrame) -> None:

@@ -30,7 +30,7 @@ _END_SECONDS = 1  # grace period for HTTP requests in flight
 
 
 @dataclass(frozen=True)
-class Access:
+class EndpointAccess:
     """Address and token of the HTTP endpoint; without a token a new one is made."""
 
     host: str
@@ -64,7 +64,9 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
     _run(bridge, serve)
 
 
-def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: bool) -> None:
+def serve_http(
+    bridge: Bridge, options: Options, access: EndpointAccess, *, with_admin: bool
+) -> None:
     """Serve any number of clients over HTTP until Ctrl-C.
 
     Raises:

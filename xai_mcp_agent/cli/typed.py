@@ -15,7 +15,7 @@ from ..bridge.faces import Bridge
 from ..core.errors import SettingsError, UnknownServer
 from ..core.json import JsonObject
 from ..secrets.search import secrets_in_url
-from ..settings.document import Place
+from ..settings.document import KeyPlace
 from ..settings.interpolation import Variables
 from ..settings.load import load_settings
 from ..settings.models import Settings
@@ -87,7 +87,7 @@ def typed_server(word: str, settings: Settings) -> ServerSettings | None:
         return None
     entry = entry_of([word])
     variables = Variables(os.environ, os.getcwd(), settings.secrets)
-    typed = ServerSettings.read(own_name_for(entry), entry, Place(TYPED), variables)
+    typed = ServerSettings.read(own_name_for(entry), entry, KeyPlace(TYPED), variables)
     enabled = (x for x in settings.servers.values() if not x.disabled)
     return next((x for x in enabled if _target(x) == _target(typed)), typed)
 

@@ -28,7 +28,7 @@ from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.shell import shell_command
 from ..core.util import COMPONENTS
-from .frame import Output, Report
+from .frame import Report, ReportFrame
 from .output import line, say
 
 _WIDTH = 80
@@ -44,7 +44,7 @@ class LessonFileError(XaiMcpError):
     """A lesson's file cannot be written or renamed; the message names it."""
 
 
-class _Names(NamedTuple):
+class _ChosenNames(NamedTuple):
     """Folders, lessons (all by default) and unknown words of a command line."""
 
     homes: list[Path]
@@ -53,7 +53,7 @@ class _Names(NamedTuple):
 
 
 def check(
-    frame: Output,
+    frame: ReportFrame,
     folders: Annotated[
         list[str],
         typer.Argument(
@@ -95,7 +95,7 @@ def check(
     return Report(json, text, status=int(bool(names.unknown) or done_count < len(checked)))
 
 
-def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
+def reset(frame: ReportFrame, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
     result = restore(_learners_folder(folder), find_lesson(lesson))
     lines = [f"restored  {path}" for path in result.restored]
@@ -105,7 +105,7 @@ def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     return Report(result, "\n".join(lines))
 
 
-def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
+def solution(frame: ReportFrame, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Put a solution beside a lesson's workflow, so that you can open and compare it."""
     entry = find_lesson(lesson)
     target = _learners_folder(folder) / WORKSHOP / entry.folder / entry.solution
@@ -116,8 +116,8 @@ def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Repo
 # Names
 
 
-def _read_names(words: Sequence[str]) -> _Names:
-    names = _Names([], [], [])
+def _read_names(words: Sequence[str]) -> _ChosenNames:
+    names = _ChosenNames([], [], [])
     for word in words:
         if Path(word).is_dir():
             names.homes.append(_working_folder(Path(word)))
@@ -131,7 +131,7 @@ def _read_names(words: Sequence[str]) -> _Names:
         raise UnknownLesson(
             f"{names.unknown[0]!r} is neither a folder nor a lesson. Lessons: {lessons}."
         )
-    return _Names(names.homes or [Path()], names.lessons or [*LESSONS], names.unknown)
+    return _ChosenNames(names.homes or [Path()], names.lessons or [*LESSONS], names.unknown)
 
 
 def _working_folder(folder: Path) -> Path:
@@ -164,7 +164,7 @@ def _is_learners(folder: Path) -> bool:
 # Checking
 
 
-def _check_all(names: _Names, seconds: float) -> Iterator[LessonCheck]:
+def _check_all(names: _ChosenNames, seconds: float) -> Iterator[LessonCheck]:
     """Check several lessons in parallel, and yield the results in order."""
     stop = threading.Event()
     pairs = [(home, lesson) for home in names.homes for lesson in names.lessons]
@@ -180,7 +180,7 @@ def _check_all(names: _Names, seconds: float) -> Iterator[LessonCheck]:
             pool.shutdown(cancel_futures=True)
 
 
-def _watch(names: _Names, seconds: float) -> None:
+def _watch(names: _ChosenNames, seconds: float) -> None:
     """Print the table, and again whenever it changes, until Ctrl-C."""
     saved, table = "", list[str]()
     with suppress(KeyboardInterrupt):
@@ -194,7 +194,7 @@ def _watch(names: _Names, seconds: float) -> None:
     raise typer.Exit
 
 
-def _saved(names: _Names) -> Iterator[tuple[Path | None, int]]:
+def _saved(names: _ChosenNames) -> Iterator[tuple[Path | None, int]]:
     """Yield each learner's workflow and its modification time."""
     for home in names.homes:
         for lesson in names.lessons:
@@ -266,7 +266,7 @@ def _free_name(file: Path) -> Path:
 # Output
 
 
-def _lines(checked: LessonCheck, names: _Names) -> Iterator[str]:
+def _lines(checked: LessonCheck, names: _ChosenNames) -> Iterator[str]:
     """Yield the lines about a lesson; a folder without lessons is reported once."""
     if lost := why_unusable(Path(checked.folder)):
         if checked.lesson == names.lessons[0].folder:
@@ -314,7 +314,7 @@ def _full(checked: LessonCheck) -> Iterator[str]:
     yield ""
 
 
-def _table(checked: Sequence[LessonCheck], names: _Names) -> Iterator[str]:
+def _table(checked: Sequence[LessonCheck], names: _ChosenNames) -> Iterator[str]:
     """Yield the table: a row for each folder, a column for each lesson."""
     width = len(names.lessons)
     yield f"{'folder':{_NAME_WIDTH}} " + " ".join(f"{x.number:>6}" for x in names.lessons)

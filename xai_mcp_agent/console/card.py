@@ -58,7 +58,7 @@ Draw: TypeAlias = Callable[[str, str, bool], None]
 
 
 @dataclass
-class _Call:
+class _CardCall:
     """A call on the card."""
 
     key: int
@@ -109,7 +109,7 @@ class RunCard:
         self._notes = Notes(detail, clock)
         self._plain = list[str]()  # for viewers that cannot show the card
         self._view = _View(name, margin)
-        self._calls = dict[str, _Call]()  # calls by run and id, since a model may reuse an id
+        self._calls = dict[str, _CardCall]()  # calls by run and id, since a model may reuse an id
         self._has_tools = True
         self._speech = list[str]()  # of this turn, as it streams
         self._room = _CARD_CHARS
@@ -189,7 +189,7 @@ class RunCard:
         title = f"{event.tool}({short_arguments(event.arguments, self._mask)})"
         arguments = self._cut(_pretty(event.arguments, self._mask))
         key = len(self._view.entries)
-        call = self._calls[event.call_id] = _Call(key, clean(title), arguments)
+        call = self._calls[event.call_id] = _CardCall(key, clean(title), arguments)
         self._view.entries.append(_macros().fold(call, key))
 
     def _finish_call(self, event: ToolFinished) -> None:

@@ -15,7 +15,7 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
 
 
 @dataclass(frozen=True)
-class Words:
+class QuestionWords:
     """Words of a question; `yes` and `no` say what each answer does."""
 
     title: str
@@ -24,7 +24,7 @@ class Words:
     no: str
 
 
-def words_of(question: Question) -> Words:
+def words_of(question: Question) -> QuestionWords:
     """Return the words of a question; the server's message is cleaned."""
     server, host = question.server, host_of(question.url)
     title, message = f"{server} asks", clean(question.message)
@@ -40,7 +40,7 @@ def words_of(question: Question) -> Words:
         yes, no = "Send", "Do not send"
     else:
         yes, no = "Agree", "Refuse"
-    return Words(question.heading or title, message, question.yes or yes, question.no or no)
+    return QuestionWords(question.heading or title, message, question.yes or yes, question.no or no)
 
 
 def host_of(url: str) -> str:

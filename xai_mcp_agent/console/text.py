@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..agent.models.base import Usage
+from ..agent.models.base import TokenUsage
 from ..core.json import JsonObject, clip
 from ..core.visible import mark_hidden
 from ..secrets.secrets import Mask
@@ -215,7 +215,7 @@ def lay_out(text: str, indent: int | None) -> str:
         return text
 
 
-def tokens_text(usage: Usage) -> str:
+def tokens_text(usage: TokenUsage) -> str:
     """Return tokens in and out, or "" if the service counted none."""
     if not usage.input_tokens + usage.output_tokens:
         return ""

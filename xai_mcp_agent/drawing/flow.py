@@ -17,7 +17,7 @@ from ..steps.references import (
     with_results,
 )
 from .components import ComponentClass
-from .nodes import Node, Output
+from .nodes import Node, OutPort
 from .workflow import LiteralNode, Workflow
 
 _STEP = "MCPToolStep"
@@ -83,7 +83,7 @@ def _step(flow: Workflow, call: CallToDraw, steps: Sequence[Node]) -> Node:
     arguments = {name: with_results(x, places.__getitem__) for name, x in call.arguments.items()}
     arguments |= {x: Reference(n) for n, x in enumerate(call.missing, len(places))}
     text = step_text(Step(call.source, call.tool, arguments))
-    results: list[Output | LiteralNode] = [steps[x]["result"] for x in places]
+    results: list[OutPort | LiteralNode] = [steps[x]["result"] for x in places]
     results += [LiteralNode(VALUE_PLACEHOLDER) for _ in call.missing]
     call_text = text if len(text) > _LONGEST_LITERAL else LiteralNode(text)
     step = flow.node(_STEP, results=results, call=call_text)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from .nodes import Link, Node, Note, Port
+from .nodes import Comment, Link, Node, Port
 from .sizes import Point, port_point, size_of
 
 # The canvas beside the file browser in a lab of 1,366 x 768 pixels, as on a small laptop.
@@ -71,7 +71,7 @@ class View:
 
 
 def lay_out(
-    flows: Sequence[Sequence[Node]], notes: Sequence[Note], links: Sequence[Link]
+    flows: Sequence[Sequence[Node]], notes: Sequence[Comment], links: Sequence[Link]
 ) -> Layout:
     """Return one row per flow if that is readable, else rows at the largest readable zoom.
 
@@ -94,7 +94,7 @@ class Layout:
     def __init__(
         self,
         flows: Sequence[Sequence[Node]],
-        notes: Sequence[Note],
+        notes: Sequence[Comment],
         links: Sequence[Link],
         zoom: float,
     ) -> None:

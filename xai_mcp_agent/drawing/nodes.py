@@ -66,8 +66,8 @@ class Node:
         """Return whether it is a comment."""
         return self.extras["type"] == "comment"
 
-    def __getitem__(self, port: str) -> Output:
-        return Output(self, port)
+    def __getitem__(self, port: str) -> OutPort:
+        return OutPort(self, port)
 
     def add(self, name: str, label: str, *, is_in: bool, type: str = "", **more: Any) -> Port:
         """Add a port at the end, or at the index `at`."""
@@ -86,7 +86,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutPort:
     """Out-port of a node, to wire to a port."""
 
     node: Node
@@ -111,7 +111,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Note:
+class Comment:
     """Comment, and the node it stands above or below."""
 
     node: Node

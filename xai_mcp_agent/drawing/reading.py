@@ -68,10 +68,10 @@ def calls_in_file(file: Path) -> list[WorkflowCall]:
 
 def calls_in(document: Document) -> list[WorkflowCall]:
     """Return the calls of nodes that make one call each, in the order of the flow."""
-    return _Reader(document).calls()
+    return _DocumentReader(document).calls()
 
 
-class _Reader:
+class _DocumentReader:
     def __init__(self, document: Document) -> None:
         self._nodes = {x["id"]: x for x in nodes_of(document)}
         self._links = {x["id"]: x for x in links_of(document)}

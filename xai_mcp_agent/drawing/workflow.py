@@ -31,10 +31,10 @@ from .nodes import (
     FLOW,
     FLOW_LABEL,
     VALUE,
+    Comment,
     Link,
     Node,
-    Note,
-    Output,
+    OutPort,
     Port,
     stable_id,
 )
@@ -81,7 +81,7 @@ class Workflow:
         self.nodes: list[Node] = []
         self.links: list[Link] = []
         self._flows: list[Sequence[Node]] = []
-        self._notes: list[Note] = []
+        self._notes: list[Comment] = []
         self._counts: Counter[str] = Counter()
         self.start = self._add("Start", _TERMINAL_COLOR, {"type": "Start"})
         self.start.add("out-0", FLOW_LABEL, is_in=False)
@@ -94,7 +94,7 @@ class Workflow:
     def node(self, class_name: str, **inputs: Any) -> Node:
         """Add a component and wire its in-ports.
 
-        A port takes an `Output`, `LiteralNode` or a value; a dynamic port a list of these.
+        A port takes an `OutPort`, `LiteralNode` or a value; a dynamic port a list of these.
         """
         if (cls := self._classes.get(class_name)) is None:
             raise KeyError(f"no component {class_name!r} among {len(self._classes)} classes")
@@ -125,7 +125,7 @@ class Workflow:
             self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
         self._flows.append(nodes)
 
-    def outputs(self, *values: Output) -> None:
+    def outputs(self, *values: OutPort) -> None:
         """Wire these outputs to Finish; a compiled script prints them at its end."""
         self._connect(self.finish, "outputs", list(values))
 
@@ -142,7 +142,7 @@ class Workflow:
         node = self._add(title, _NOTE_COLOR, extras, key="comment")
         owner = above or below
         assert owner is not None
-        self._notes.append(Note(node, owner, is_below=above is None))
+        self._notes.append(Comment(node, owner, is_below=above is None))
 
     # Output
 
@@ -206,7 +206,7 @@ class Workflow:
 
     def _source(self, value: Any, node: Node, target: Port) -> Source:
         """Return the source of a value for this port of a node: another node, or a new literal."""
-        if isinstance(value, Output):
+        if isinstance(value, OutPort):
             return value.node, _out_port(value), VALUE
         has_node = isinstance(value, LiteralNode)
         kind, text = _literal_of(value.value if has_node else value, target, node)
@@ -281,7 +281,7 @@ def _free_port(node: Node, port: Port) -> Port:
     return port
 
 
-def _out_port(output: Output) -> Port:
+def _out_port(output: OutPort) -> Port:
     for port in output.node.ports:
         if not port.is_in and port.label == output.port:
             return port

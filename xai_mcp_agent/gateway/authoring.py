@@ -55,7 +55,7 @@ _FILE = Field(
 )
 
 
-class Call(BaseModel):
+class CallToWire(BaseModel):
     """Step of the workflow to draw: one call of a tool."""
 
     tool: str = Field(description="The name of a tool, or its id, `server/tool`.")
@@ -71,7 +71,7 @@ class Call(BaseModel):
 
 class _Make(BaseModel):
     file: str = _FILE
-    calls: list[Call] = Field(
+    calls: list[CallToWire] = Field(
         [], max_length=_MOST_CALLS, description="The calls, in their order. Or give a `goal`."
     )
     goal: str = Field("", description="The task; the calls are planned from it.")
@@ -82,7 +82,7 @@ class _Check(BaseModel):
     file: str = _FILE
 
 
-class _Run(BaseModel):
+class _RunRequest(BaseModel):
     file: str = _FILE
     arguments: dict[str, Any] = Field({}, description="Values of its Argument nodes, by name.")
     timeout_seconds: float = Field(WORKFLOW_TIMEOUT_SECONDS, gt=0, le=_LONGEST_SECONDS)
@@ -112,7 +112,7 @@ _CHECK = _tool(
 _RUN = _tool(
     "run_workflow",
     "Runs a workflow in a process of its own, and returns its outputs.",
-    _Run, ToolAnnotations(read_only=False, destructive=True, open_world=True),
+    _RunRequest, ToolAnnotations(read_only=False, destructive=True, open_world=True),
 )  # fmt: skip
 _TOOLS = (_MAKE, _CHECK, _RUN)
 
@@ -143,7 +143,7 @@ class AuthoringToolset(FixedToolset):
                 return await self._check(
                     operations, self._path(_Check.model_validate(arguments).file)
                 )
-            return await self._run(operations, _Run.model_validate(arguments), invocation)
+            return await self._run(operations, _RunRequest.model_validate(arguments), invocation)
         except (XaiMcpError, WorkflowError, ValueError) as problem:
             return ToolResult.of_text(str(problem), is_error=True)
 
@@ -231,7 +231,7 @@ class AuthoringToolset(FixedToolset):
         return classes
 
     async def _run(
-        self, operations: Operations, request: _Run, invocation: ToolInvocation
+        self, operations: Operations, request: _RunRequest, invocation: ToolInvocation
     ) -> ToolResult:
         source = self._source(operations, self._place(self._path(request.file)))
         workflow = await source.read()
@@ -272,7 +272,7 @@ class AuthoringToolset(FixedToolset):
         return self._workspace.place(path)
 
 
-def _draw_call(number: int, call: Call, tools: Available) -> CallToDraw:
+def _draw_call(number: int, call: CallToWire, tools: Available) -> CallToDraw:
     entry = tools.find(call.tool)
     if entry is None or not entry.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")

@@ -36,7 +36,7 @@ class JsonResponse(JSONResponse):
         return json.dumps(content, separators=(",", ":")).encode()
 
 
-class Problem(JsonResponse):
+class ProblemResponse(JsonResponse):
     """Error response as in RFC 9457, with the next step. `kind` is the error's name."""
 
     media_type = "application/problem+json"
@@ -48,7 +48,7 @@ class Problem(JsonResponse):
         super().__init__({**body, "detail": detail, "next_step": next_step, **more}, status)
 
 
-_ENDS = Problem(
+_ENDS = ProblemResponse(
     503, "Ends", "Ends", "The server is shutting down.", "Start it again, and ask again."
 )
 
@@ -107,16 +107,16 @@ class AccessGuard:
             else:
                 await _ENDS(scope, receive, send_with_headers)
 
-    def _problem(self, headers: Headers, path: str) -> Problem | None:
+    def _problem(self, headers: Headers, path: str) -> ProblemResponse | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts is not None and _name(host) not in self._hosts:
             names = ", ".join(self._hosts)
-            return Problem(
+            return ProblemResponse(
                 421, "WrongHost", "Wrong host", "This address is not served under that name.",
                 f"Use one of: {names}.",
             )  # fmt: skip
         if origin is not None and urlsplit(origin).netloc != host:
-            return Problem(
+            return ProblemResponse(
                 403, "ForeignOrigin", "Foreign origin", "The request comes from another origin.",
                 "Open the page that is served here, or ask from a program.",
             )  # fmt: skip
@@ -126,7 +126,7 @@ class AccessGuard:
         is_right = hmac.compare_digest(token.strip().encode(), self._token.encode())
         if scheme.lower() == "bearer" and is_right:
             return None
-        problem = Problem(401, "TokenNeeded", "Token needed", _NO_TOKEN, _SEND_TOKEN)
+        problem = ProblemResponse(401, "TokenNeeded", "Token needed", _NO_TOKEN, _SEND_TOKEN)
         error = ' error="invalid_token"' if token else ""
         problem.headers["WWW-Authenticate"] = f"Bearer{error}"
         return problem

@@ -19,7 +19,7 @@ from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
 from .backup import is_passing, sqlite_name
 from .place import ENVIRONMENT_VARIABLE, Place
-from .tables import Unreadable
+from .tables import UnreadableRow
 
 _ELSEWHERE = f"or name another place with {ENVIRONMENT_VARIABLE} (a file, a URL, or memory)"
 _CHECK_URL = f"Correct the URL in {ENVIRONMENT_VARIABLE} or under `store` in the settings file."
@@ -81,7 +81,7 @@ def is_damage(cause: BaseException | None) -> bool:
     # This error comes from Python and has no SQLite code.
     is_no_text = str(original).startswith("Could not decode to UTF-8")
     has_code = sqlite_name(original).startswith(_DAMAGES)
-    return isinstance(cause, Unreadable) or has_code or is_no_text
+    return isinstance(cause, UnreadableRow) or has_code or is_no_text
 
 
 def may_be_damage(cause: SQLAlchemyError) -> bool:
@@ -111,7 +111,7 @@ def _explained(place: Place, cause: Exception) -> tuple[str, str]:
         return _NO_DRIVER
     if isinstance(cause, ArgumentError | ValueError):  # its text may contain the password
         return _NO_ADDRESS
-    if isinstance(cause, Unreadable):
+    if isinstance(cause, UnreadableRow):
         return _DAMAGED
     original: Any = cause.orig if isinstance(cause, DBAPIError) else cause
     state = getattr(original, "sqlstate", None)

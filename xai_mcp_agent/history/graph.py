@@ -44,7 +44,7 @@ _LEAST_TOOLS_OF_SOURCE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """Node of the graph. `why` says why it is not `available`.
 
     `id` is its `context_id`, with a suffix if others have the same one: names may contain the
@@ -122,7 +122,7 @@ class DataFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class GraphEdge:
     """Link between nodes, by their ids, and the number of events with this link.
 
     An event that confirms its subject `reinforces` it; otherwise it `contradicts` it. The links
@@ -153,21 +153,21 @@ class Graph:
     """
 
     project: Project
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
     focus: tuple[str, ...] = ()
     flows_left_out: int = 0
     tools_unseen: int = 0
 
     @property
-    def flows(self) -> list[Edge]:
+    def flows(self) -> list[GraphEdge]:
         """Return the flows between its tools, the best first; none without a `focus`."""
         return [x for x in self.edges if x.flow]
 
-    def children(self) -> dict[str, list[Node]]:
+    def children(self) -> dict[str, list[GraphNode]]:
         """Return the children of each node, by its id."""
         nodes = {x.id: x for x in self.nodes}
-        children: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
+        children: dict[str, list[GraphNode]] = {x.id: [] for x in self.nodes}
         for edge in self.edges:
             if edge.kind == "extends" and edge.source != edge.target:
                 children[edge.target].append(nodes[edge.source])
@@ -176,7 +176,7 @@ class Graph:
     def marked(self, is_off: Callable[[ToolKey], bool]) -> Graph:
         """Return the graph with the decisions about disabled tools."""
 
-        def mark(node: Node) -> Node:
+        def mark(node: GraphNode) -> GraphNode:
             if node.subject is None or not node.subject.is_tool:
                 return node
             return replace(node, is_enabled=not is_off(node.subject.key))
@@ -213,12 +213,12 @@ class Graph:
         visible = {x.id for x in nodes}
         edges = [x for x in self.edges if x.source in visible and x.target in visible]
         edges += [  # tools belong to their sources (spec 5); drawn tools have none
-            Edge(ids[x], ids[x.anchor], "belongs_to")
+            GraphEdge(ids[x], ids[x.anchor], "belongs_to")
             for x in (node.subject for node in nodes)
             if x and x.tool is not None and x.anchor in ids
         ]
         edges += [
-            Edge(ids[producer], ids[consumer], "data_flow", flow=flow)
+            GraphEdge(ids[producer], ids[consumer], "data_flow", flow=flow)
             for producer, consumer, flow in flows
             if producer in ids and consumer in ids
         ]
@@ -240,11 +240,11 @@ def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
     subjects = _subjects(records)
     ids = _unique_ids(project, subjects)
     nodes = [
-        Node(project.knowledge_id, "project", project.name, project.knowledge_id),
-        Node(project.tools_id, "tools", "tools", project.tools_id),
+        GraphNode(project.knowledge_id, "project", project.name, project.knowledge_id),
+        GraphNode(project.tools_id, "tools", "tools", project.tools_id),
         *(_node(x, ids[x], records) for x in subjects),
     ]
-    edges = [Edge(project.tools_id, project.knowledge_id, "extends")]
+    edges = [GraphEdge(project.tools_id, project.knowledge_id, "extends")]
     edges += _edges(project, ids, links)
     return Graph(project, tuple(nodes), tuple(edges))
 
@@ -272,21 +272,21 @@ def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, 
     }
 
 
-def _node(subject: Subject, name: str, records: Records) -> Node:
+def _node(subject: Subject, name: str, records: Records) -> GraphNode:
     if subject.tool is None:
         return _source_node(subject, name, records.sources.get(subject))
     tools = records.tools if subject.is_tool else records.features
     record, source = tools[subject], records.sources.get(subject.anchor)
     item, label = subject.item
     label = label if subject.is_tool else f"{label} ({item})"
-    return Node(
+    return GraphNode(
         name, cast("NodeKind", item), label, subject.context_id, subject, state_of(record, source),
         record.reason, record.is_enabled, usage=record.usage,
     )  # fmt: skip
 
 
-def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> Node:
-    node = Node(name, "source", subject.source, subject.context_id, subject)
+def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> GraphNode:
+    node = GraphNode(name, "source", subject.source, subject.context_id, subject)
     if record is None:
         return replace(node, state="at rest", why=_NOT_CONNECTED)
     if record.is_connected:
@@ -296,7 +296,7 @@ def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> No
     return replace(node, state="at rest", why=why or _NOT_CONNECTED, has_failed=has_failed)
 
 
-def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[Edge]:
+def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[GraphEdge]:
     """Yield the links of events, and the parent of each node, even if its events are lost."""
     counts: Counter[tuple[str, str, EdgeKind]] = Counter()
     for subject, of_event, times in links:
@@ -311,8 +311,8 @@ def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> I
     for subject, name in ids.items():
         is_inner = subject.tool is not None and subject.kind.connects
         parent = ids[subject.anchor] if is_inner else project.tools_id
-        yield Edge(name, parent, "extends", counts.pop((name, parent, "extends"), 0) or 1)
-    yield from (Edge(*link, times) for link, times in sorted(counts.items()))
+        yield GraphEdge(name, parent, "extends", counts.pop((name, parent, "extends"), 0) or 1)
+    yield from (GraphEdge(*link, times) for link, times in sorted(counts.items()))
 
 
 # Mermaid
@@ -335,7 +335,7 @@ class _Drawing:
         self._flows()
         return str(self._chart)
 
-    def _tree(self, node: Node, box: str) -> None:
+    def _tree(self, node: GraphNode, box: str) -> None:
         """Add the nodes that extend a drawn node."""
         chart, below = self._chart, self._children[node.id]
         tools = [x for x in below if x.is_leaf]
@@ -359,7 +359,7 @@ class _Drawing:
         if omitted := self._graph.flows_left_out + len(flows) - count:
             self._chart.node(f"and {omitted} more flows", "more")
 
-    def _node(self, node: Node) -> str:
+    def _node(self, node: GraphNode) -> str:
         label = node.context_id if node.kind == "tools" else node.label
         style = node.kind if node.is_alive else node.state.replace(" ", "_")
         style = "chosen" if node.id in self._graph.focus and node.is_alive else style
@@ -368,7 +368,7 @@ class _Drawing:
         self._boxes[node.id] = box
         return box
 
-    def _select(self, nodes: list[Node], most: int) -> list[Node]:
+    def _select(self, nodes: list[GraphNode], most: int) -> list[GraphNode]:
         """Return at most so many nodes in order, first those with flows and gone ones."""
         if len(nodes) <= most:
             return nodes

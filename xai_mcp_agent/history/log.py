@@ -35,7 +35,7 @@ from .events_table import (
 )
 from .records import Fold
 from .snapshots import pack_fold, unpack_fold
-from .tables import Unreadable, definitions, events, runs, snapshots, subjects
+from .tables import UnreadableRow, definitions, events, runs, snapshots, subjects
 
 ROWS_BETWEEN_SNAPSHOTS = 2_000
 """Each tool adds one, because a snapshot of many tools takes longer."""
@@ -343,7 +343,7 @@ class EventLog:
         try:
             fold.take(some)
         except (AttributeError, LookupError, TypeError, ValueError) as cause:
-            raise Unreadable("A row differs from what was written.") from cause
+            raise UnreadableRow("A row differs from what was written.") from cause
 
     def _implied(
         self, connection: Connection, heads: Sequence[Event]

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from ..core.events import CLOSED
 from ..core.tools import FEATURES, ItemKey, Tool
 from .event import Event, Subject
-from .usage import NO_USAGE, Call, Usage
+from .usage import NO_USAGE, FinishedUse, Usage
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would offer it. gone: its source lacks it."""
@@ -302,9 +302,9 @@ def fold_tool(
             return record
 
 
-def _call(event: Event) -> Call:
+def _call(event: Event) -> FinishedUse:
     payload = event.payload
-    return Call(event.time, payload.get("seconds", 0.0), payload.get("error", ""))
+    return FinishedUse(event.time, payload.get("seconds", 0.0), payload.get("error", ""))
 
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:

@@ -8,7 +8,7 @@ import zlib
 from pydantic import TypeAdapter
 
 from .records import Fold, SourceRecord, ToolRecord
-from .tables import Unreadable
+from .tables import UnreadableRow
 
 _FASTEST = 1  # zlib's level, which still saves nine tenths
 _RECORDS = TypeAdapter(tuple[list[SourceRecord], list[ToolRecord]])
@@ -31,4 +31,4 @@ def unpack_fold(packed: bytes) -> Fold:
     try:
         return Fold(*_RECORDS.validate_python(json.loads(zlib.decompress(packed))))
     except (TypeError, ValueError, zlib.error) as cause:
-        raise Unreadable("A snapshot differs from what was written.") from cause
+        raise UnreadableRow("A snapshot differs from what was written.") from cause

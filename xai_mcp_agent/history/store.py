@@ -31,7 +31,7 @@ from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
 from .forks import at_fork, unforked
 from .place import KINDS, SWITCHED_OFF, Place, identity_of, project_of
-from .tables import Unreadable, facts, metadata, projects
+from .tables import UnreadableRow, facts, metadata, projects
 
 _VERSION = 9
 """Version of the tables. There are no migrations before the first release."""
@@ -127,7 +127,7 @@ class Store:
             is_copied = back_up(file)
         if not is_copied:
             self.is_damaged = True
-            raise failure(self.place, Unreadable("A page differs from what was written."))
+            raise failure(self.place, UnreadableRow("A page differs from what was written."))
 
     def clear_traces(self) -> None:
         """Remove the backup and the write-ahead log, which may contain removed rows."""
@@ -183,7 +183,7 @@ class Store:
             self.is_damaged |= is_damage(raised) or self._is_damaged_by_check(raised)
             if not self.is_damaged and is_mistake(raised):
                 raise
-            cause = Unreadable("The file is damaged.") if self.is_damaged else raised
+            cause = UnreadableRow("The file is damaged.") if self.is_damaged else raised
             raise failure(self.place, cause) from cause
 
     def _is_damaged_by_check(self, raised: SQLAlchemyError) -> bool:
@@ -202,12 +202,12 @@ class Store:
         """
         if not inspect(connection).has_table(facts.name):
             if self.place.file is not None and backup_of(self.place.file).exists():
-                raise Unreadable("There is a backup of a history, but no history.")
+                raise UnreadableRow("There is a backup of a history, but no history.")
             return False
         query = select(facts.c.value).where(facts.c.name == "version")
         version = connection.execute(query).scalar()
         if version is None or not version.isdigit():
-            raise Unreadable("The history does not state its version.")
+            raise UnreadableRow("The history does not state its version.")
         if int(version) != _VERSION:
             is_newer = int(version) > _VERSION
             problem = (

@@ -29,11 +29,11 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Unreadable(SQLAlchemyError):
+class UnreadableRow(SQLAlchemyError):
     """A row cannot be decoded: the file is damaged."""
 
 
-class Words(TypeDecorator[str]):
+class AsciiText(TypeDecorator[str]):
     """Text of any characters as ASCII: databases refuse NUL and lone surrogates."""
 
     impl = Text
@@ -120,7 +120,7 @@ projects = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("repo_hash", String(64), nullable=False, unique=True),
-    Column("name", Words, nullable=False),
+    Column("name", AsciiText, nullable=False),
 )
 
 runs = Table(
@@ -129,7 +129,7 @@ runs = Table(
     Column("number", Integer, primary_key=True),  # events refer to it by this
     Column("id", _Run, nullable=False, unique=True),
     Column("project", Integer, nullable=False),
-    Column("host", Words, nullable=False),
+    Column("host", AsciiText, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("pid_started", Float, nullable=False),  # process numbers are reused
     Column("seen", Moment, nullable=False),
@@ -152,8 +152,8 @@ subjects = Table(
     Column("project", Integer, nullable=False),
     Column("digest", _Digest, nullable=False),
     Column("kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("tool", Words),
+    Column("source_name", AsciiText, nullable=False),
+    Column("tool", AsciiText),
     Index("subjects_by_digest", "project", "digest", unique=True),
     sqlite_autoincrement=True,  # numbers are not reused: processes cache them
 )
@@ -171,11 +171,11 @@ events = Table(
     Column("anchor", Integer, nullable=False),
     Column("followed_by", Integer),
     Column("definition", _Digest),
-    Column("reason", Words),
+    Column("reason", AsciiText),
     Column("payload", Json),
     Column("seconds", Double),
     Column("failed", Boolean),
-    Column("agent", Words),
+    Column("agent", AsciiText),
     Column("teller", String(20)),
     Index("events_of_a_subject", "project", "subject", "position"),
     Index("events_of_a_source", "project", "anchor", "position"),
@@ -221,11 +221,11 @@ learned = Table(
     Column("scope", _Digest, primary_key=True),  # of the toolbelt, whose name may be long
     Column("topic", _Digest, primary_key=True),  # of the tool
     Column("id", String(32), primary_key=True),
-    Column("toolbelt", Words, nullable=False),
+    Column("toolbelt", AsciiText, nullable=False),
     Column("tool_kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("tool", Words, nullable=False),
-    Column("words", Words, nullable=False),
+    Column("source_name", AsciiText, nullable=False),
+    Column("tool", AsciiText, nullable=False),
+    Column("words", AsciiText, nullable=False),
     Column("times", Integer, nullable=False),
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
@@ -252,4 +252,4 @@ def loaded(text: str) -> Any:
     try:
         return json.loads(text)
     except (TypeError, ValueError) as cause:
-        raise Unreadable("A row holds no JSON.") from cause
+        raise UnreadableRow("A row holds no JSON.") from cause

@@ -17,7 +17,7 @@ _SHORTEST_SECONDS = 1e-6
 _RECENT = 500  # calls in a window; a percentile covers this one and the one before
 
 
-class Call(NamedTuple):
+class FinishedUse(NamedTuple):
     """A finished call; `error` is "" if it succeeded."""
 
     time: datetime
@@ -88,7 +88,7 @@ class Usage:
         recent.update(self.durations)
         return recent
 
-    def with_calls(self, new_calls: Iterable[Call]) -> Usage:
+    def with_calls(self, new_calls: Iterable[FinishedUse]) -> Usage:
         """Return the usage after some more calls, in order."""
         calls, errors, last_error = self.calls, self.errors, self.last_error
         last_executed, total_seconds = self.last_executed, self.total_seconds

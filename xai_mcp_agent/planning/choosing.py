@@ -13,7 +13,7 @@ from .literals import literals_for
 from .schema_ports import Input, ToolPorts
 
 if TYPE_CHECKING:
-    from .request import Request, Step
+    from .request import PlanRequest, RequestStep
 
 _CANDIDATES = 6
 _MORE_IF_WEIGHTED = 4  # factor for the number of candidates if some tools are preferred
@@ -45,16 +45,16 @@ _Scored: TypeAlias = list[tuple[Any, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolForStep:
     """Tool to call, for a step or to supply another tool."""
 
     ports: ToolPorts
-    step: Step | None
+    step: RequestStep | None
     score: float
     reasons: tuple[str, ...]
 
 
-class Words:
+class WordRanking:
     """Ranking of tools by words; `weights` are factors for preferred tools."""
 
     def __init__(self, index: ToolIndex[Any]) -> None:
@@ -73,18 +73,18 @@ class Words:
 class Chooser:
     """Chooses the tools that the steps of a request ask for."""
 
-    def __init__(self, words: Words, flows: Flows, request: Request) -> None:
+    def __init__(self, words: WordRanking, flows: Flows, request: PlanRequest) -> None:
         self._words, self._flows, self._request = words, flows, request
         self._homes: dict[str, float] = {}
 
-    def choose(self) -> list[Choice]:
+    def choose(self) -> list[ToolForStep]:
         """Return the tools in the order of the request."""
         scored = [(x, self._words.scores(x.unquoted, _CANDIDATES)) for x in self._request.steps]
         most = max((matches[0][1] for _, matches in scored if matches), default=0.0)
         asking = [(step, matches) for step, matches in scored if self._asks(step, matches, most)]
         self._homes = self._servers(matches for _, matches in asking)
         least = most * (_EXTRA_IN_ONE_STEP if len(asking) == 1 else _EXTRA)
-        chosen: dict[Any, Choice] = {}
+        chosen: dict[Any, ToolForStep] = {}
         for step, matches in asking:
             if not any(key in chosen and x >= _SAME_TOOL * matches[0][1] for key, x in matches):
                 first = self._best(step, matches)
@@ -93,7 +93,7 @@ class Chooser:
                     chosen.setdefault(one.ports.key, one)
         return list(chosen.values())
 
-    def _asks(self, step: Step, matches: _Scored, most: float) -> bool:
+    def _asks(self, step: RequestStep, matches: _Scored, most: float) -> bool:
         if not matches:
             return False
         verb = root(self._flows.ports(matches[0][0]).verb)
@@ -111,7 +111,7 @@ class Chooser:
         most = max(shares.values(), default=1.0)
         return {server: score / most for server, score in shares.items()}
 
-    def _best(self, step: Step, matches: _Scored) -> Choice:
+    def _best(self, step: RequestStep, matches: _Scored) -> ToolForStep:
         top = matches[0][1]
         scored = [
             (score / top + self._evidence(self._flows.ports(key), step), str(key), key)
@@ -120,16 +120,16 @@ class Chooser:
         ]
         best, _, key = max(scored, key=lambda x: x[:2])
         reason = f"asked for: {step.text.strip()[:_REASON_CHARACTERS]}"
-        return Choice(self._flows.ports(key), step, max(min(best, 1.0), 0.0), (reason,))
+        return ToolForStep(self._flows.ports(key), step, max(min(best, 1.0), 0.0), (reason,))
 
-    def _evidence(self, ports: ToolPorts, step: Step) -> float:
+    def _evidence(self, ports: ToolPorts, step: RequestStep) -> float:
         """Return the bonus that decides between tools whose words fit equally well."""
         verb = _ITS_VERB if ports.verb_groups & step.verb_groups else 0.0
         if not verb and ports.verb_groups and "read" not in ports.verb_groups:
             verb = -_OTHER_VERB  # the step does not ask for this change
         return verb + _AT_HOME * self._homes.get(ports.server, 0.0)
 
-    def _extras(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
+    def _extras(self, step: RequestStep, first: ToolForStep, least: float) -> Iterator[ToolForStep]:
         """Yield extra tools for words of a step that its tools do not contain."""
         roots, chosen = _roots_of(first.ports), {first.ports.key}
         for _ in range(_MOST_EXTRAS):
@@ -145,23 +145,23 @@ class Chooser:
             chosen.add(ports.key)
             roots |= _roots_of(ports)
             reason = f"asked for: {' '.join(words)[:_REASON_CHARACTERS]}"
-            yield Choice(ports, step, _EXTRA_SCORE, (reason,))
+            yield ToolForStep(ports, step, _EXTRA_SCORE, (reason,))
 
 
 class Needs:
     """Adds tools that supply the inputs of chosen tools which the request does not contain."""
 
-    def __init__(self, flows: Flows, request: Request, chosen: Sequence[Choice]) -> None:
+    def __init__(self, flows: Flows, request: PlanRequest, chosen: Sequence[ToolForStep]) -> None:
         self._flows, self._request, self._chosen = flows, request, chosen
-        self._calls: dict[Any, Choice] = {}
+        self._calls: dict[Any, ToolForStep] = {}
 
-    def complete(self) -> list[Choice]:
+    def complete(self) -> list[ToolForStep]:
         """Return all tools in the order of their calls."""
         for one in self._chosen:
             self._add(one, ())
         return list(self._calls.values())[:_MOST_CALLS]
 
-    def _add(self, one: Choice, above: tuple[Any, ...]) -> None:
+    def _add(self, one: ToolForStep, above: tuple[Any, ...]) -> None:
         """Add a tool after its suppliers; `above` are the tools that need it."""
         key = one.ports.key
         if key in self._calls:
@@ -174,12 +174,14 @@ class Needs:
                     self._add(self._choice(supplier, one, inp), above)
         self._calls.setdefault(key, one)
 
-    def _choice(self, supplier: Any, one: Choice, inp: Input) -> Choice:
+    def _choice(self, supplier: Any, one: ToolForStep, inp: Input) -> ToolForStep:
         reason = f"gives {inp.name!r} to {one.ports.name}"
         existing = next((x for x in self._chosen if x.ports.key == supplier), None)
-        return existing or Choice(self._flows.ports(supplier), one.step, _SUPPLIER_SCORE, (reason,))
+        return existing or ToolForStep(
+            self._flows.ports(supplier), one.step, _SUPPLIER_SCORE, (reason,)
+        )
 
-    def _supplier(self, one: Choice, inp: Input) -> Any | None:
+    def _supplier(self, one: ToolForStep, inp: Input) -> Any | None:
         """Return the tool that supplies an input."""
         best: tuple[float, Any] = 0.0, None
         for flow in self._flows.producers(one.ports, inp)[:_MOST_SUPPLIERS]:
@@ -213,7 +215,9 @@ class Needs:
         return max((x[0].score for x in candidates if x), default=0.0)
 
 
-def align_steps(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[Step | None]:
+def align_steps(
+    flows: Flows, request: PlanRequest, tools: Sequence[ToolPorts]
+) -> list[RequestStep | None]:
     """Return the step of each tool: the best match that keeps the order of both."""
     steps = request.steps
     if not steps:
@@ -234,14 +238,14 @@ def align_steps(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> l
         best = sums
         came_from.append(places)
     at = max(range(len(steps)), key=lambda n: best[n])
-    chosen: list[Step | None] = []
+    chosen: list[RequestStep | None] = []
     for places in reversed(came_from):
         chosen.append(steps[at])
         at = places[at]
     return chosen[::-1]
 
 
-def _mention_score(flows: Flows, tool: ToolPorts, step: Step) -> float:
+def _mention_score(flows: Flows, tool: ToolPorts, step: RequestStep) -> float:
     names = {root(x) for x in tool.name_words}
     about = {root(x) for x in tool.about}
     return sum(
@@ -257,7 +261,7 @@ def _roots_of(ports: ToolPorts) -> frozenset[str]:
     return frozenset(map(root, words))
 
 
-def _place(ports: ToolPorts, step: Step) -> float:
+def _place(ports: ToolPorts, step: RequestStep) -> float:
     """Return the position in a step where it mentions a tool."""
     names = {root(x) for x in ports.name_words}
     places = [n for n, x in enumerate(step.words) if root(x) in names]

@@ -12,7 +12,7 @@ from .schema_ports import Input, look_of
 from .vocabulary import ID_WORDS, root_set, word_set
 
 if TYPE_CHECKING:
-    from .request import Mention, Request, Step
+    from .request import Mention, PlanRequest, RequestStep
 
 _TEXT_WORDS = (
     "text query q message body content question sentence prompt keyword keywords term search"
@@ -66,13 +66,13 @@ class Literal:
     reason: str
 
 
-def literals_for(inp: Input, step: Step, request: Request) -> list[Literal]:
+def literals_for(inp: Input, step: RequestStep, request: PlanRequest) -> list[Literal]:
     """Return the values in a step that fit the parameter, the best first."""
     values = _choices(inp, step) if inp.shape.choices else _mentions(inp, step, request)
     return sorted(values, key=lambda x: (-x.score, x.place))
 
 
-def _choices(inp: Input, step: Step) -> Iterator[Literal]:
+def _choices(inp: Input, step: RequestStep) -> Iterator[Literal]:
     """Yield the first of the parameter's allowed values that the step contains."""
     for one in inp.shape.choices:
         words = terms(one)
@@ -81,7 +81,7 @@ def _choices(inp: Input, step: Step) -> Iterator[Literal]:
             return
 
 
-def _mentions(inp: Input, step: Step, request: Request) -> Iterator[Literal]:
+def _mentions(inp: Input, step: RequestStep, request: PlanRequest) -> Iterator[Literal]:
     for one in step.mentions:
         score = _kind_score(inp, one)
         if score > 0:

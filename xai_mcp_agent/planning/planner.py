@@ -11,7 +11,7 @@ from ..core.json import JsonObject, as_object
 from ..core.tools import Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
-from .choosing import Choice, Chooser, Needs, Words, align_steps
+from .choosing import Chooser, Needs, ToolForStep, WordRanking, align_steps
 from .flows import Flow, Flows
 from .plan import Plan, PlannedCall, missing_argument_problems
 from .schema_ports import ToolPorts
@@ -21,7 +21,7 @@ from .wiring import Wiring
 
 if TYPE_CHECKING:
     from .advice import Advice
-    from .request import Request
+    from .request import PlanRequest
     from .wires import WiredCall, WireProblem
 
 _SEARCHED = 30  # candidates for the next tool by the words of a request
@@ -39,7 +39,7 @@ class Planner:
 
     def __init__(self, tools: Iterable[Tool | JsonObject]) -> None:
         self._index = ToolIndex[Any]()
-        self._words = Words(self._index)
+        self._words = WordRanking(self._index)
         self._flows = Flows()
         self._verbs = Counter[str]()
         self._names = Counter[str]()
@@ -90,7 +90,7 @@ class Planner:
         parsed = self._parse(request)
         ports = [self._ports(x) for x in tools]
         steps = align_steps(self._flows, parsed, ports)
-        choices = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
+        choices = [ToolForStep(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
         return self._wire(parsed, choices)
 
     def advice(self, request: str, most_tokens: int = 4_000) -> Advice:
@@ -170,7 +170,7 @@ class Planner:
         )
         return dict.fromkeys((*(x.tool for x in rough.calls), *suppliers, *fitting))
 
-    def _wire(self, request: Request, choices: Sequence[Choice]) -> Plan:
+    def _wire(self, request: PlanRequest, choices: Sequence[ToolForStep]) -> Plan:
         sources = Wiring(self._flows, request, choices).sources()
         calls = tuple(
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
@@ -178,7 +178,7 @@ class Planner:
         )
         return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,), is_rough=True)
 
-    def _parse(self, request: str) -> Request:
+    def _parse(self, request: str) -> PlanRequest:
         # imported here: its patterns take as long to load as all the rest
         from .request import read_request
 

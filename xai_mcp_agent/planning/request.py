@@ -124,7 +124,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RequestStep:
     """Step of a request: its text, terms, roots and values.
 
     `unquoted` is its text without quotations. `points_...` and `names_result` say how it refers to
@@ -144,17 +144,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PlanRequest:
     """Request, split into steps."""
 
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[RequestStep, ...]
     roots: frozenset[str]
 
 
 def read_request(
     text: str, is_verb: Callable[[str, str], bool], tool_names: Container[str] = ()
-) -> Request:
+) -> PlanRequest:
     """Split a request into steps. `is_verb` knows the words that begin one, from tools' names.
 
     Names of tools, in lower case, are not values.
@@ -163,7 +163,7 @@ def read_request(
     mentions = [x for x in mentions_in(text) if x.text.casefold() not in tool_names]
     spans = [x for x in _spans(text, mentions, is_verb) if terms(text[slice(*x)])][:_MAX_STEPS]
     steps = tuple(_step(text, start, end, mentions) for start, end in spans)
-    return Request(text, steps, frozenset(map(root, terms(text))))
+    return PlanRequest(text, steps, frozenset(map(root, terms(text))))
 
 
 def mentions_in(text: str) -> list[Mention]:
@@ -242,7 +242,7 @@ def _without_lead(text: str, start: int, end: int) -> tuple[int, int]:
     return (lead.end() if lead else start), start + len(text[start:end].rstrip())
 
 
-def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Step:
+def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> RequestStep:
     part = text[start:end]
     words = tuple(terms(part))
     own = tuple(x for x in mentions if start <= x.start < end)
@@ -250,7 +250,7 @@ def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Step:
     for one in (x for x in own if x.kind in _NOT_ABOUT_TOOLS):
         unquoted = unquoted.replace(one.text, " ", 1)
     roots = (root(singular(x)) for x in re.findall(r"[a-z]+", part.casefold()))
-    return Step(
+    return RequestStep(
         part, start, words, frozenset(map(root, words)), own, unquoted, verb_groups(roots),
         points_back=bool(_POINTS_BACK.search(part)),
         points_at_result=bool(_POINTS_AT_A_RESULT.search(part)),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .choosing import Choice
+from .choosing import ToolForStep
 from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
 from .plan import FromResult, Missing, Source, Value
@@ -18,7 +18,7 @@ from .schema_ports import Input, Output, ToolPorts
 from .vocabulary import is_generic
 
 if TYPE_CHECKING:
-    from .request import Request, Step
+    from .request import PlanRequest, RequestStep
 
 # Minimum scores by the kind of parameter and of source. An id that is not in the request is in some
 # earlier result: without it the call could not be made at all.
@@ -84,7 +84,7 @@ class _Assignment:
 class Wiring:
     """Finds the sources of all arguments of some calls, one call after the other."""
 
-    def __init__(self, flows: Flows, request: Request, calls: Sequence[Choice]) -> None:
+    def __init__(self, flows: Flows, request: PlanRequest, calls: Sequence[ToolForStep]) -> None:
         self._flows, self._request, self._calls = flows, request, calls
         self._sources: list[dict[str, Source]] = []
         self._users: dict[int, set[str]] = {}  # parameters that use the value at a position
@@ -121,7 +121,7 @@ class Wiring:
             if reference := self._reference(number, earlier, inp):
                 yield reference
 
-    def _literals_of(self, tool: ToolPorts, inp: Input, step: Step) -> list[Literal]:
+    def _literals_of(self, tool: ToolPorts, inp: Input, step: RequestStep) -> list[Literal]:
         """Return values of a step as candidates; computed once for all calls of a tool."""
         key = tool.key, inp.name, step.start
         if key not in self._literals:
@@ -166,7 +166,9 @@ class Wiring:
             score += _NAMES_RESULT * step.names_result
         return score
 
-    def _flow(self, producer: ToolPorts, consumer: Choice, inp: Input) -> tuple[float, Flow] | None:
+    def _flow(
+        self, producer: ToolPorts, consumer: ToolForStep, inp: Input
+    ) -> tuple[float, Flow] | None:
         """Return the best output of a tool for an input, with its score."""
         step = consumer.step
         key = producer.key, consumer.ports.key, inp.name, step.start if step else -1
@@ -185,7 +187,7 @@ class Wiring:
         return self._best[key]
 
     def _mention_share(
-        self, producer: ToolPorts, out: Output, consumer: ToolPorts, step: Step
+        self, producer: ToolPorts, out: Output, consumer: ToolPorts, step: RequestStep
     ) -> float:
         """Return the share of an output's names in the step, without its own tool's words."""
         return max(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from ..core.errors import LockFailed, SettingsError
-from ..settings.models import Part, Settings
+from ..settings.models import Settings, SettingsPart
 from ..settings.trust import APPROVED, TrustStore
 from .lockfile import find_lock, read_decisions
 
@@ -38,7 +38,7 @@ class ApprovalTrust:
             logger.warning("%s It will be asked for again.", reason)
 
 
-def approvals_in(settings: Settings) -> tuple[Part, ...]:
+def approvals_in(settings: Settings) -> tuple[SettingsPart, ...]:
     """Return the approvals in the lock file, for a person to agree to; empty if unreadable."""
     path = find_lock(settings)
     if path is None or not settings.file:
@@ -55,6 +55,6 @@ def approvals_in(settings: Settings) -> tuple[Part, ...]:
     )
 
 
-def _part(source: str, tool: str, word: str) -> Part:
+def _part(source: str, tool: str, word: str) -> SettingsPart:
     fact = "agents call it without asking, with its present definition"
-    return Part(f"{APPROVED}{source}/{tool}", word, (fact,))
+    return SettingsPart(f"{APPROVED}{source}/{tool}", word, (fact,))

@@ -38,7 +38,7 @@ from ..settings.conditions import Check as CheckEntry
 Check: TypeAlias = Callable[[Any], bool]
 
 
-class Words(Protocol):
+class CallWords(Protocol):
     """The words that rules derive from a call."""
 
     def __call__(self, *, strict: bool, unknown: bool) -> Collection[str]:
@@ -195,7 +195,7 @@ class Test:
             return (guard_of_looks(*(x.what for x in entries)),)
         return tuple(_check(x, wide=wide) for x in entries)
 
-    def holds(self, facts: Facts, words: Words | None, *, unknown: bool) -> bool:
+    def holds(self, facts: Facts, words: CallWords | None, *, unknown: bool) -> bool:
         """Return whether the condition holds.
 
         `unknown` is the answer while its field is unknown: for a condition of the call if there is

@@ -151,7 +151,7 @@ def source_of(key: ToolKey) -> str:
     return source_name(find_kind(key.kind), key.source)
 
 
-class Unreadable(ValueError):
+class UnreadableLock(ValueError):
     """The text is not a lock file; `fix` says what to do, if that is known."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
@@ -166,29 +166,29 @@ def read_lock(text: str) -> DecisionLock:
         Unreadable: the text has a mistake.
     """
     if not text.strip():
-        raise Unreadable("it is empty.")
+        raise UnreadableLock("it is empty.")
     if marks := _MARKS.search(text):
         line = text.count("\n", 0, marks.start()) + 1
         fix = "Keep the right lines of both sides, and remove the marks."
-        raise Unreadable(f"line {line} is a mark of an unresolved git merge.", fix)
+        raise UnreadableLock(f"line {line} is a mark of an unresolved git merge.", fix)
     try:
         json.loads(text, object_pairs_hook=_require_unique)
         lock = cast(DecisionLock, adapter(DecisionLock).validate_json(text))
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
-        raise Unreadable(f"it is not JSON, at {where}: {cause.msg}.") from None
+        raise UnreadableLock(f"it is not JSON, at {where}: {cause.msg}.") from None
     except ValidationError as cause:
         raise _unreadable(cause) from None
-    except Unreadable:
+    except UnreadableLock:
         raise
     except (RecursionError, ValueError) as cause:
-        raise Unreadable(f"it is not JSON: {cause}.") from None
+        raise UnreadableLock(f"it is not JSON: {cause}.") from None
     if lock.version > VERSION:
-        raise Unreadable(f"it has version {lock.version}.", "Update xai-mcp-agent to read it.")
+        raise UnreadableLock(f"it has version {lock.version}.", "Update xai-mcp-agent to read it.")
     return lock
 
 
-def _unreadable(cause: ValidationError) -> Unreadable:
+def _unreadable(cause: ValidationError) -> UnreadableLock:
     """Return the first mistake with its place and, for a misspelt word, the nearest one."""
     error = cause.errors(include_url=False, include_input=False)[0]
     place = [x for x in error["loc"] if x != "[key]"]
@@ -196,16 +196,16 @@ def _unreadable(cause: ValidationError) -> Unreadable:
     message = error["msg"].replace("Input should", "must").replace("String should", "must")
     problem = f"`{where.lstrip('.')}` {message}." if place else f"it {message}."
     if error["type"] != "unexpected_keyword_argument":
-        return Unreadable(problem)
+        return UnreadableLock(problem)
     words = [x.name for x in fields(SourceLock if len(place) > 1 else DecisionLock)]
     fix = did_you_mean(str(place[-1]), words) or f"Known keys: {', '.join(words)}."
-    return Unreadable(f"the key `{where.lstrip('.')}` is unknown.", fix)
+    return UnreadableLock(f"the key `{where.lstrip('.')}` is unknown.", fix)
 
 
 def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = ParsedObject.of_pairs(pairs)
     if value.repeated:
-        raise Unreadable(f"the key {_quote(value.repeated[0])} is there twice.")
+        raise UnreadableLock(f"the key {_quote(value.repeated[0])} is there twice.")
     return value
 
 

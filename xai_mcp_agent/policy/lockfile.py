@@ -22,7 +22,7 @@ from ..core.shell import shell_command
 from ..secrets.private_files import file_lock, follow_link, open_to_read, replace_file
 from ..settings.load import LOCK_NAME
 from ..settings.models import Settings
-from .lock_document import DecisionLock, Unreadable, read_lock
+from .lock_document import DecisionLock, UnreadableLock, read_lock
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
@@ -196,7 +196,7 @@ def _read(path: Path) -> _Content:
         fix = "Correct the link, or delete it: without a file there are no decisions."
     except UnicodeDecodeError as cause:
         problem, fix = f"it is not UTF-8, from byte {cause.start} on.", ""
-    except Unreadable as cause:
+    except UnreadableLock as cause:
         problem, fix = str(cause), cause.fix
     except (OSError, ValueError) as cause:
         problem, fix = f"it cannot be read: {_reason(cause)}.", ""

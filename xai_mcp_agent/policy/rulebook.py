@@ -14,7 +14,7 @@ from ..core.calls import NO_RULING
 from ..core.tools import Tool, ToolKey
 from ..secrets.secrets import Mask, mask_and_cut
 from ..settings.rules import Rule
-from .conditions import Facts, Test, Words
+from .conditions import CallWords, Facts, Test
 
 _OF_STORE = "store:"  # prefix of words that rules of the store derive
 _MAX_TOOLS = 50_000  # tools to keep rulings for, for all agents
@@ -32,7 +32,7 @@ class _CompiledRule:
         self._unless = [Test(x, prefix, strict=True) for x in rule.unless]
 
     def applies(
-        self, facts: Facts, words: Words | None, *, strict: bool = False, unknown: bool = False
+        self, facts: Facts, words: CallWords | None, *, strict: bool = False, unknown: bool = False
     ) -> bool:
         """Return whether it applies; see `Test`. Its exceptions are always strict."""
         when = self._strictly_when if strict or self.rule.word == "allow" else self._when

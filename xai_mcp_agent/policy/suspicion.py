@@ -96,7 +96,7 @@ class Mark:
 
 def marks_of(inventories: Mapping[str, Inventory]) -> list[Mark]:
     """Return marks for suspicious texts in these inventories."""
-    names = _Names(inventories)
+    names = _NamesBySource(inventories)
     marks: list[Mark] = []
     for source, inventory in inventories.items():
         texts = [("instructions", inventory.instructions)] if inventory.instructions else []
@@ -118,7 +118,9 @@ def find_orders(text: str) -> Iterator[tuple[str, str]]:
             yield reason, plain[begin : begin + _QUOTED_CHARS].strip()
 
 
-def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]], names: _Names) -> list[Mark]:
+def _marks(
+    source: str, tool: str, texts: Iterable[tuple[str, str]], names: _NamesBySource
+) -> list[Mark]:
     marks: dict[tuple[str, str], Mark] = {}
     for place, text in texts:
         for reason, words in (*_oddities(text), *names.foreign_tools_in(text, source, place)):
@@ -169,7 +171,7 @@ def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
             waiting += [(place, "", x) for x in children(value)]
 
 
-class _Names:
+class _NamesBySource:
     """The names of the tools of several sources, to find names that look alike."""
 
     def __init__(self, inventories: Mapping[str, Inventory]) -> None:

@@ -17,10 +17,10 @@ from ..core.json import JsonObject
 from .server_json import (
     REMOTE_TYPES,
     RUNNERS,
-    Argument,
-    Input,
     Package,
     Refused,
+    RegistryArgument,
+    RegistryInput,
     Remote,
     Server,
     Variable,
@@ -186,7 +186,9 @@ class _Composer:
         headers = self._values(remote.headers, "the header")
         return entry | ({"headers": headers} if headers else {})
 
-    def _values(self, inputs: Iterable[Input], kind: str, *, own_name: bool = False) -> JsonObject:
+    def _values(
+        self, inputs: Iterable[RegistryInput], kind: str, *, own_name: bool = False
+    ) -> JsonObject:
         """Return the inputs that have a value, by name."""
         texts = {x.name: self._text(x, f"{kind} {x.name}", own_name=own_name) for x in inputs}
         return {name: text for name, text in texts.items() if text is not None}
@@ -246,10 +248,10 @@ class _Composer:
         self._require("image-tag", has_digest, reason)
         return image
 
-    def _words(self, arguments: Iterable[Argument]) -> list[str]:
+    def _words(self, arguments: Iterable[RegistryArgument]) -> list[str]:
         return [word for argument in arguments for word in self._words_of(argument)]
 
-    def _words_of(self, argument: Argument) -> list[str]:
+    def _words_of(self, argument: RegistryArgument) -> list[str]:
         """Return the words of an argument: its flag and its value, or none if it is omitted.
 
         A flag and its value are two words, which every program understands; a value that begins
@@ -281,7 +283,7 @@ class _Composer:
                 return value
             text = spec.default
         if text is not None:
-            variables = spec.variables if isinstance(spec, Input) else dict[str, Variable]()
+            variables = spec.variables if isinstance(spec, RegistryInput) else dict[str, Variable]()
             return self._fill(text, variables, where)
         if not spec.is_required:
             self._optional.setdefault(need.variable, need)
@@ -341,7 +343,7 @@ def _escape(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _is_switch(argument: Argument) -> bool:
+def _is_switch(argument: RegistryArgument) -> bool:
     """Return whether nothing indicates that a flag takes a value."""
     hints = (argument.value_hint, argument.description, argument.placeholder, argument.choices)
     has_value = argument.value is not None or argument.default is not None

@@ -23,9 +23,9 @@ from .entries import Composition, Need, compose
 from .readers import NpmPackage, npm_address, npm_package
 from .server_json import (
     NAME_CHARS,
-    Document,
     Package,
     Refused,
+    RegistryDocument,
     RegistryError,
     Remote,
     clean_text,
@@ -91,7 +91,7 @@ class Listing:
     """
 
     registry: RegistrySettings
-    document: Document
+    document: RegistryDocument
     versions: tuple[str, ...]
     alarms: tuple[Alarm, ...] = ()
     note: str = ""
@@ -216,7 +216,7 @@ def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> Np
 # The manifest
 
 
-def manifest_of(document: Document, package: NpmPackage | None = None) -> RegistryManifest:
+def manifest_of(document: RegistryDocument, package: NpmPackage | None = None) -> RegistryManifest:
     """Return the manifest of a document, completed from its package."""
     server, package = document.server, package or NpmPackage()
     text = {key: clean_text(x) for key, x in server.items()}
@@ -287,7 +287,7 @@ def signals_of(
         yield Signal("status", "warning", f"{listing.note}; this is the local copy.")
 
 
-def _namespace(document: Document, registry: RegistrySettings) -> Signal:
+def _namespace(document: RegistryDocument, registry: RegistrySettings) -> Signal:
     space, owner = document.name.rpartition("/")[0], ""
     if document.has_namespace and space.startswith(("io.github.", "com.github.")):
         owner = f"the GitHub account {space.split('.', 2)[2]}"
@@ -300,7 +300,7 @@ def _namespace(document: Document, registry: RegistrySettings) -> Signal:
     return Signal("namespace", "unknown", f"{registry.name} does not check {claim}.")
 
 
-def _package(document: Document, name: str, package: NpmPackage | str) -> Signal:
+def _package(document: RegistryDocument, name: str, package: NpmPackage | str) -> Signal:
     if isinstance(package, str):
         text = f"It is not known whether {name} is its own: {package}."
         return Signal("package", "unknown", text)
@@ -339,7 +339,7 @@ def _status(listing: Listing) -> Iterator[Signal]:
 
 
 def _look_alikes(
-    document: Document, way: Package | Remote, name: str, configured: Mapping[str, Any]
+    document: RegistryDocument, way: Package | Remote, name: str, configured: Mapping[str, Any]
 ) -> Iterator[Signal]:
     package = _without_version(way.identifier) if isinstance(way, Package) else ""
     mine = {"name": name, "server": document.name, "package": package}

@@ -30,8 +30,8 @@ from ..sources.openapi.document import NotReadable, parse
 from .server_json import (
     NAME_CHARS,
     TEXT_CHARS,
-    Document,
     Refused,
+    RegistryDocument,
     RegistryError,
     clean_text,
     read_server,
@@ -53,14 +53,14 @@ _NPM_SECONDS = 20.0  # npm takes a second or two to start
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RegistryPage:
     """Some documents. `next` is the cursor of the next page, empty at the end."""
 
-    documents: list[Document]
+    documents: list[RegistryDocument]
     next: str = ""
 
 
-ReadPage: TypeAlias = Callable[[str, str, FetchLimits], Page]
+ReadPage: TypeAlias = Callable[[str, str, FetchLimits], RegistryPage]
 """Reads the page at a cursor, or raises an OSError that says why it cannot be read.
 
 The official API returns only the changes since a time, which include deleted servers.
@@ -87,7 +87,7 @@ def page_reader(registry: RegistrySettings) -> ReadPage:
 # Documents
 
 
-def document_of(row: Any, place: str) -> Document:
+def document_of(row: Any, place: str) -> RegistryDocument:
     """Return the document of one row: a server.json, perhaps with `_meta` beside it."""
     entry = as_object(row)
     server = as_object(entry.get("server")) or entry
@@ -100,7 +100,7 @@ def document_of(row: Any, place: str) -> Document:
 
 def _check_document(
     server: JsonObject, meta: JsonObject, place: str, *, identity: JsonObject | None = None
-) -> Document:
+) -> RegistryDocument:
     """Return the document, or one with the reason why it must not be used.
 
     `identity` is the part that must not change within a version, by default the whole document.
@@ -111,16 +111,18 @@ def _check_document(
     try:
         read_server(server, has_namespace=has_namespace)
         digest = digest_of_value(identity or server)
-        return Document(name, version, server, digest, meta, place, has_namespace=has_namespace)
+        return RegistryDocument(
+            name, version, server, digest, meta, place, has_namespace=has_namespace
+        )
     except Refused as refusal:
         return _bad_document(name, refusal.reason, version)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
         return _bad_document(name, f"it cannot be read: {type(cause).__name__}", version)
 
 
-def _bad_document(name: str, reason: str, version: str = "") -> Document:
+def _bad_document(name: str, reason: str, version: str = "") -> RegistryDocument:
     name, version = visible_text(name, NAME_CHARS), visible_text(version, NAME_CHARS)
-    return Document(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
+    return RegistryDocument(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
 
 
 def _json_at(url: str, limits: FetchLimits) -> JsonObject:
@@ -136,7 +138,7 @@ def _json_at(url: str, limits: FetchLimits) -> JsonObject:
 # The official API, version 0.1: pages with opaque cursors, and versions
 
 
-def api_versions(url: str, name: str, limits: FetchLimits) -> list[Document]:
+def api_versions(url: str, name: str, limits: FetchLimits) -> list[RegistryDocument]:
     """Return all versions of a server, or raise an OSError (`HttpStatusError` if it has none)."""
     base = _api(url)
     answer = _json_at(f"{base}/{quote(name, safe='')}/versions", limits)
@@ -147,17 +149,17 @@ def _api(url: str) -> str:
     return f"{url.rstrip('/').removesuffix(_API)}{_API}/servers"
 
 
-def _api_page(base: str, cursor: str, since: str, limits: FetchLimits) -> Page:
+def _api_page(base: str, cursor: str, since: str, limits: FetchLimits) -> RegistryPage:
     query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor, "updated_since": since}
     query = {key: x for key, x in query.items() if x}
     answer = _json_at(f"{base}?{urlencode(query)}", limits)
     if not isinstance(answer.get("servers"), list):
         raise OSError("the answer has no `servers`: this is not a registry of MCP servers")
     cursor = as_text(as_object(answer.get("metadata")).get("nextCursor"))
-    return Page(list(_api_documents(base, answer)), cursor)
+    return RegistryPage(list(_api_documents(base, answer)), cursor)
 
 
-def _api_documents(base: str, answer: JsonObject) -> Iterator[Document]:
+def _api_documents(base: str, answer: JsonObject) -> Iterator[RegistryDocument]:
     for row in as_list(answer.get("servers")):
         server = as_object(as_object(row).get("server"))
         parts = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
@@ -186,7 +188,7 @@ class NpmPackage:
     dependencies: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def npm_document(url: str, name: str, version: str, limits: FetchLimits) -> Document:
+def npm_document(url: str, name: str, version: str, limits: FetchLimits) -> RegistryDocument:
     """Return the document of a package; raises as `npm_package` does."""
     return _npm_document(url, _npm_manifest(url, name, version, limits))
 
@@ -224,7 +226,9 @@ def _npm_manifest(url: str, name: str, version: str, limits: FetchLimits) -> Jso
     return entry
 
 
-def _npm_page(url: str, keywords: str, cursor: str, _since: str, limits: FetchLimits) -> Page:
+def _npm_page(
+    url: str, keywords: str, cursor: str, _since: str, limits: FetchLimits
+) -> RegistryPage:
     start = int(cursor) if cursor.isdecimal() else 0
     query = {"text": f"keywords:{keywords}", "size": str(_NPM_ROWS), "from": str(start)}
     answer = _json_at(f"{url.rstrip('/')}/-/v1/search?{urlencode(query)}", limits)
@@ -232,10 +236,10 @@ def _npm_page(url: str, keywords: str, cursor: str, _since: str, limits: FetchLi
     end = start + len(rows)
     next_cursor = str(end) if rows and isinstance(total, int) and end < total else ""
     packages = (as_object(as_object(x).get("package")) for x in rows)
-    return Page([_npm_document(url, x) for x in packages], next_cursor)
+    return RegistryPage([_npm_document(url, x) for x in packages], next_cursor)
 
 
-def _npm_document(url: str, package: JsonObject) -> Document:
+def _npm_document(url: str, package: JsonObject) -> RegistryDocument:
     name, version = as_text(package.get("name")), as_text(package.get("version"))
     identity: JsonObject = {"name": name, "version": version}
     server: JsonObject = identity | {
@@ -275,7 +279,9 @@ def npm_address() -> str:
 # Lists, folders and archives are one page
 
 
-def _list_page(registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits) -> Page:
+def _list_page(
+    registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits
+) -> RegistryPage:
     """Read a local file or folder, or a document at a URL."""
     if registry.url:
         return _page({"": fetch(registry.url, limits)}, redact_url(registry.url))
@@ -289,7 +295,7 @@ def _list_page(registry: RegistrySettings, _cursor: str, _since: str, limits: Fe
 
 def _github_page(
     registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits
-) -> Page:
+) -> RegistryPage:
     """Read the archive of a repository at `ref`. The place of a document names the commit."""
     base, folder = (registry.url or _ARCHIVES).rstrip("/"), (registry.path or "servers").strip("/")
     url = f"{base}/{registry.repository}/tar.gz/{quote(registry.ref)}"
@@ -303,12 +309,12 @@ def _github_page(
     return _page(files, "/".join(x for x in parts if x))
 
 
-def _page(files: Mapping[str, bytes], place: str) -> Page:
+def _page(files: Mapping[str, bytes], place: str) -> RegistryPage:
     documents = [x for name in sorted(files) for x in _documents_in(name, files[name], place)]
-    return Page(documents)
+    return RegistryPage(documents)
 
 
-def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
+def _documents_in(name: str, data: bytes, place: str) -> Iterator[RegistryDocument]:
     """Yield the documents in a file: one server.json, or a list of them."""
     path = PurePosixPath(name)
     place = f"{place}/{name}" if name else place

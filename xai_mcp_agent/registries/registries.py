@@ -21,12 +21,12 @@ from .offers import ASK_LIMITS, NOT_FOUND, Listing, make_offer
 from .readers import api_versions, npm_address, npm_document
 from .server_json import (
     NAME_CHARS,
-    Document,
     Refused,
+    RegistryDocument,
     RegistryError,
     clean_text,
 )
-from .store import Store, SyncLimits, SyncReport, sync_registry
+from .store import RegistryStore, SyncLimits, SyncReport, sync_registry
 
 _HIDDEN = ("deprecated", "deleted")  # from a search
 _BETWEEN_WORDS = re.compile(r"[./_-]+")
@@ -80,7 +80,7 @@ class Registries:
     def __init__(self, settings: Settings | None = None, file: Path | None = None) -> None:
         usable_settings = without_untrusted(load_settings()) if settings is None else settings
         self.settings = usable_settings.registries
-        self._store = Store(file or user_registry_store())
+        self._store = RegistryStore(file or user_registry_store())
         self._indexes: dict[str | None, _Index] = {}
 
     def __enter__(self) -> Registries:
@@ -256,12 +256,12 @@ class Registries:
         return None
 
 
-def _search_result(registry: str, document: Document) -> FoundServer:
+def _search_result(registry: str, document: RegistryDocument) -> FoundServer:
     title, description = (clean_text(document.server.get(x)) for x in ("title", "description"))
     return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
 
 
-def _index_document(key: str, server: FoundServer, document: Document) -> JsonObject:
+def _index_document(key: str, server: FoundServer, document: RegistryDocument) -> JsonObject:
     """Return a server as a document of the index: its name, description and tags."""
     space, _, name = server.name.rpartition("/")
     tags = " ".join(as_texts(document.server.get("tags")))

@@ -124,11 +124,11 @@ _Items: TypeAlias = Annotated[tuple[_T, ...], BeforeValidator(_objects)]
 _Named: TypeAlias = Annotated[Mapping[str, _T], BeforeValidator(_objects_by_name)]
 
 
-class _Model(BaseModel):
+class _RegistryModel(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
-class Variable(_Model):
+class Variable(_RegistryModel):
     """A value that replaces `{name}` in another one."""
 
     name: _Line = ""
@@ -147,13 +147,13 @@ class Variable(_Model):
         return self.name
 
 
-class Input(Variable):
+class RegistryInput(Variable):
     """A value of a header or an environment variable: fixed, with a default, or a person's."""
 
     variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
 
 
-class Argument(Input):
+class RegistryArgument(RegistryInput):
     """An argument of a command, after its flag if `type` is `named`, otherwise positional."""
 
     type: _Line = ""
@@ -170,7 +170,7 @@ class Argument(Input):
         return self.value_hint or self.flag or "argument"
 
 
-class Package(_Model):
+class Package(_RegistryModel):
     """A program that a package manager provides."""
 
     type: Annotated[str, BeforeValidator(lambda x: _line(x).lower())] = Field(
@@ -183,9 +183,9 @@ class Package(_Model):
     ] = "stdio"
     registry_base_url: _Line = ""
     file_sha256: _Line = ""
-    runtime_arguments: _Items[Argument] = ()
-    package_arguments: _Items[Argument] = ()
-    environment_variables: _Items[Input] = ()
+    runtime_arguments: _Items[RegistryArgument] = ()
+    package_arguments: _Items[RegistryArgument] = ()
+    environment_variables: _Items[RegistryInput] = ()
 
     @property
     def title(self) -> str:
@@ -247,12 +247,12 @@ class Package(_Model):
         return ""
 
 
-class Remote(_Model):
+class Remote(_RegistryModel):
     """A server behind a URL, in which `{name}` stands for a variable."""
 
     type: _Line = ""
     url: _Line = ""
-    headers: _Items[Input] = ()
+    headers: _Items[RegistryInput] = ()
     variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
 
     @property
@@ -270,7 +270,7 @@ class Remote(_Model):
         return ""
 
 
-class Server(_Model):
+class Server(_RegistryModel):
     """A server as its document describes it; at least one of its packages or remotes is usable."""
 
     name: str = ""
@@ -281,7 +281,7 @@ class Server(_Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RegistryDocument:
     """One version of a server in a registry.
 
     `server` is its server.json, and `digest` the digest of its content. `meta` has the registry's

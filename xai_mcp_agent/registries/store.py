@@ -18,8 +18,8 @@ from typing import Any
 
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import FetchLimits, HttpStatusError
-from .readers import Page, ReadPage, page_reader
-from .server_json import Document, RegistryError, version_order
+from .readers import ReadPage, RegistryPage, page_reader
+from .server_json import RegistryDocument, RegistryError, version_order
 
 _BUSY_SECONDS = 10.0
 _OVERLAP = timedelta(minutes=10)  # clock differences between machines
@@ -62,7 +62,7 @@ class Alarm:
     since: str
 
 
-class Store:
+class RegistryStore:
     """The local copy, with registries by address. Not for use by several threads.
 
     Raises:
@@ -137,7 +137,7 @@ class Store:
 
     # Documents
 
-    def put(self, registry: str, document: Document, run: str = "") -> Alarm | None:
+    def put(self, registry: str, document: RegistryDocument, run: str = "") -> Alarm | None:
         """Store a document; return an alarm if its version had other content before.
 
         The first content is never replaced; changed content is stored beside it.
@@ -189,11 +189,11 @@ class Store:
         self._db.execute(f"DELETE {unseen}", (registry, run))
         return int(count)
 
-    def versions(self, registry: str, name: str) -> list[Document]:
+    def versions(self, registry: str, name: str) -> list[RegistryDocument]:
         """Return all usable versions of a server, the latest first."""
         return sorted(self._documents(registry, name), key=_version_order, reverse=True)
 
-    def latest(self, registry: str) -> list[Document]:
+    def latest(self, registry: str) -> list[RegistryDocument]:
         """Return the latest usable version of each server of a registry."""
         ordered = sorted(self._documents(registry), key=_version_order)
         return list({x.name: x for x in ordered}.values())
@@ -225,22 +225,24 @@ class Store:
         )
         return [Alarm(*row) for row in self._rows(query, registry, name)]
 
-    def _documents(self, registry: str, name: str = "") -> list[Document]:
+    def _documents(self, registry: str, name: str = "") -> list[RegistryDocument]:
         query = (
             "SELECT name, version, digest, meta, document FROM documents WHERE registry = ?1 "
             "AND (?2 = '' OR name = ?2) AND digest IS NOT NULL AND refused = '' ORDER BY name"
         )
         return [self._document(*row) for row in self._rows(query, registry, name)]
 
-    def _document(self, name: str, version: str, digest: str, meta: str, body: str) -> Document:
+    def _document(
+        self, name: str, version: str, digest: str, meta: str, body: str
+    ) -> RegistryDocument:
         try:
             fields: dict[str, Any] = {**json.loads(body), "meta": {**json.loads(meta)}}
-            return Document(name, version, digest=digest, **fields)
+            return RegistryDocument(name, version, digest=digest, **fields)
         except (ValueError, TypeError) as cause:
             raise self._unusable(cause) from cause
 
 
-def _version_order(document: Document) -> tuple[Any, ...]:
+def _version_order(document: RegistryDocument) -> tuple[Any, ...]:
     """Return a sort key: the registry's latest version comes last, the others by number."""
     return document.meta.get("isLatest") is True, version_order(document.version)
 
@@ -278,7 +280,7 @@ class SyncReport:
 
 
 def sync_registry(
-    store: Store, registry: RegistrySettings, limits: SyncLimits | None = None
+    store: RegistryStore, registry: RegistrySettings, limits: SyncLimits | None = None
 ) -> SyncReport:
     """Fetch the changes in a registry. Each page is stored before the next one is requested.
 
@@ -299,7 +301,7 @@ def sync_registry(
 
 
 def _read_pages(
-    store: Store,
+    store: RegistryStore,
     registry: RegistrySettings,
     read_page: ReadPage,
     limits: SyncLimits,
@@ -344,7 +346,9 @@ def _read_pages(
     )
 
 
-def _store_page(store: Store, registry: str, page: Page, run: str, report: SyncReport) -> None:
+def _store_page(
+    store: RegistryStore, registry: str, page: RegistryPage, run: str, report: SyncReport
+) -> None:
     report.pages += 1
     report.documents += len(page.documents)
     for document in page.documents:

@@ -48,7 +48,7 @@ def local_embedder(folder: Path) -> Embedder:
         NoEmbeddings: the folder has no such model, or a package is missing.
     """
     try:
-        model = _Model(folder)
+        model = _Transformer(folder)
         vector = model.embed(["a " * _MAX_TOKENS])[0]  # the longest text it may get
         if not model.numpy.isfinite(vector).all():
             raise ValueError("its weights are not finite")
@@ -66,7 +66,7 @@ def local_embedder(folder: Path) -> Embedder:
     return Embedder(model.embed, name, f"the model in {folder}")
 
 
-class _Model:
+class _Transformer:
     """The forward pass over the weights in a folder. `digest` differs between weights."""
 
     def __init__(self, folder: Path) -> None:

@@ -24,13 +24,13 @@ _JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyPlace:
     """A place in the settings: the file, and the path of keys such as `mcpServers.git.args[0]`."""
 
     file: str
     path: str = ""
 
-    def at(self, *keys: str | int) -> Place:
+    def at(self, *keys: str | int) -> KeyPlace:
         """Return the place below this one."""
         path = self.path
         for key in keys:
@@ -40,7 +40,7 @@ class Place:
                 path += f".{key}" if path else key
             else:
                 path += f"[{json.dumps(key)}]"
-        return Place(self.file, path)
+        return KeyPlace(self.file, path)
 
     def error(self, problem: str, fix: str) -> SettingsError:
         """Return an error at this place."""
@@ -83,7 +83,7 @@ def read_document(file: Path) -> ParsedObject:
     Raises:
         SettingsError: the file does not exist, or cannot be read as a JSON object.
     """
-    return parse_text(text_of_file(file), Place(str(file)))
+    return parse_text(text_of_file(file), KeyPlace(str(file)))
 
 
 def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
@@ -92,7 +92,7 @@ def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
     Raises:
         SettingsError: the file does not exist, is too large, or cannot be read as text.
     """
-    return _text(bytes_of_file(file, most_bytes), Place(str(file)))
+    return _text(bytes_of_file(file, most_bytes), KeyPlace(str(file)))
 
 
 def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
@@ -101,7 +101,7 @@ def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
     Raises:
         SettingsError: the file does not exist, is too large, or cannot be read.
     """
-    place = Place(str(file))
+    place = KeyPlace(str(file))
     try:
         if file.is_dir():
             fix = f"Give the file itself, such as {file.name}/mcp_settings.json."
@@ -122,7 +122,7 @@ def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
     return content
 
 
-def _text(content: bytes, place: Place) -> str:
+def _text(content: bytes, place: KeyPlace) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as cause:  # not chained: the exception holds the whole file
@@ -134,7 +134,7 @@ def _text(content: bytes, place: Place) -> str:
     return text
 
 
-def parse_text(text: str, place: Place) -> ParsedObject:
+def parse_text(text: str, place: KeyPlace) -> ParsedObject:
     """Parse the text of a settings file as one JSON object.
 
     Raises:
@@ -147,7 +147,7 @@ def parse_text(text: str, place: Place) -> ParsedObject:
     raise place.error(f"must be an object, but is {kind}.", 'Write {"mcpServers": {...}}.')
 
 
-def _json(text: str, place: Place) -> Any:
+def _json(text: str, place: KeyPlace) -> Any:
     try:
         return json.loads(text, object_pairs_hook=ParsedObject.of_pairs)
     except json.JSONDecodeError as cause:
@@ -160,7 +160,7 @@ def _json(text: str, place: Place) -> Any:
     return _json5(text, place, strict)
 
 
-def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
+def _json5(text: str, place: KeyPlace, strict: tuple[int, int, str]) -> Any:
     # Imported here, because most files are plain JSON.
     import json5
 
@@ -173,18 +173,18 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
     line, column = (int(mark[1]), int(mark[2])) if mark else strict[:2]
     # Plain JSON stops at the first comment; JSON5 reaches the real mistake.
     problem = strict[2] if (line, column) <= strict[:2] else "Something unexpected"
-    raise Place(place.file, f"line {line}, column {column}").error(
+    raise KeyPlace(place.file, f"line {line}, column {column}").error(
         f"this is not JSON: {problem}.",
         "Correct it there or just before; comments and trailing commas are fine.",
     ) from None
 
 
-def too_deep(place: Place) -> SettingsError:
+def too_deep(place: KeyPlace) -> SettingsError:
     """Return the error for a document that is nested too deeply for Python."""
     return place.error("it is nested too deeply.", "Check that this is the settings file.")
 
 
-def parse_yaml(content: bytes | str, place: Place) -> Any:
+def parse_yaml(content: bytes | str, place: KeyPlace) -> Any:
     """Parse a YAML document, which may be JSON. Objects remember repeated keys.
 
     Aliases and merged objects are refused: a few of them can stand for millions of values.
@@ -195,7 +195,7 @@ def parse_yaml(content: bytes | str, place: Place) -> Any:
     try:
         return yaml.parse_yaml(content, strict=True, hook=ParsedObject.of_pairs)
     except yaml.YamlError as cause:  # not chained: its message may quote the text
-        there = Place(place.file, f"line {cause.line}, column {cause.column}")
+        there = KeyPlace(place.file, f"line {cause.line}, column {cause.column}")
         there = there if cause.line else place
         if isinstance(cause, yaml.AliasError):
             fix = "Write out what it stands for."

@@ -17,7 +17,7 @@ from ..core.json import JsonObject
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
-from .document import Place, parse_text, text_of_file
+from .document import KeyPlace, parse_text, text_of_file
 from .models import SECTIONS
 from .server import URL_KEYS
 
@@ -37,7 +37,7 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     Raises:
         SettingsError: the file cannot be read, has a server of this name, or cannot be edited.
     """
-    place = Place(str(file))
+    place = KeyPlace(str(file))
     if not file.exists():
         return f"{_dump({'mcpServers': {name: entry}})}\n"
     text = text_of_file(file)
@@ -67,7 +67,7 @@ def text_without(file: Path, section: str, name: str) -> str:
     Raises:
         SettingsError: the file cannot be read, or an edit would damage it.
     """
-    place = Place(str(file))
+    place = KeyPlace(str(file))
     edited = _edit_text(text_of_file(file), place, section, name, None)
     if edited is None:
         there = place.at(section, name) if section else place.at(name)
@@ -81,7 +81,7 @@ def sections_with(file: Path, name: str) -> list[str]:
     Raises:
         SettingsError: the file cannot be read.
     """
-    before = parse_text(text_of_file(file), Place(str(file)))
+    before = parse_text(text_of_file(file), KeyPlace(str(file)))
     sections = [x for x in dict.fromkeys((*_MAPS, *SECTIONS)) if isinstance(before.get(x), dict)]
     is_bare = not any(x in before for x in _MAPS) and _is_entry(before.get(name))
     return [x for x in sections if name in before[x]] + [""] * is_bare
@@ -102,7 +102,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 def _edit_text(
-    text: str, place: Place, section: str, name: str, value: JsonObject | None
+    text: str, place: KeyPlace, section: str, name: str, value: JsonObject | None
 ) -> str | None:
     """Return the text with the entry set or removed; None if that would damage the file."""
     before = parse_text(text, place)

@@ -22,7 +22,7 @@ from ..core.tools import SourceKind
 from ..secrets.search import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import Secret, Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
-from .document import Place
+from .document import KeyPlace
 from .interpolation import Variables
 from .validation import (
     INTERNAL,
@@ -63,7 +63,7 @@ def read_text(value: Any, info: ValidationInfo) -> str:
     if not isinstance(text, str):
         raise PydanticKnownError("string_type")
     try:
-        text = context.variables.expand(text, Place(""))
+        text = context.variables.expand(text, KeyPlace(""))
     except SettingsError as cause:
         # A disabled entry does not need its variables.
         if not context.is_off:
@@ -348,7 +348,7 @@ class SourceSettings(Section):
         cls,
         name: str,
         value: Any,
-        place: Place,
+        place: KeyPlace,
         variables: Variables,
         notes: list[str] | None = None,
     ) -> Self:

@@ -23,7 +23,7 @@ from ..core.errors import SettingsError
 from ..core.names import join_names
 from ..secrets.search import secrets_in_env
 from ..secrets.secrets import Secrets
-from .document import Place, bytes_of_file
+from .document import KeyPlace, bytes_of_file
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<body>[^}]*)(?P<end>\}?)")
 _BODY = re.compile(r"(?P<env>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.S)
@@ -58,7 +58,7 @@ class Variables:
     secrets: Secrets = field(default_factory=Secrets)
     env: Mapping[str, str] | None = None
 
-    def expand(self, text: str, place: Place) -> str:
+    def expand(self, text: str, place: KeyPlace) -> str:
         """Return `text` with every `${...}` replaced.
 
         Raises:
@@ -68,7 +68,7 @@ class Variables:
             return text
         return _MARK.sub(lambda mark: self._value(mark, place), text)
 
-    def _value(self, mark: re.Match[str], place: Place) -> str:
+    def _value(self, mark: re.Match[str], place: KeyPlace) -> str:
         if mark["body"] is None:
             return "${"
         if not mark["end"]:
@@ -95,7 +95,7 @@ class Variables:
         values = sys.executable, self.folder, self.folder, os.path.expanduser("~")
         return dict(zip(_BUILT_IN, values, strict=True))
 
-    def _missing(self, name: str, place: Place) -> SettingsError:
+    def _missing(self, name: str, place: KeyPlace) -> SettingsError:
         fix = f"Set it before starting, or give a default: ${{{name}:-...}}."
         if self.env is not None:
             fix = f"Write {name}=... into the file .env beside this one. Or s{fix[1:]}"
@@ -105,7 +105,7 @@ class Variables:
         return place.error(f"environment variable {name} is not set.", fix)
 
 
-def _malformed_error(body: str, place: Place) -> SettingsError:
+def _malformed_error(body: str, place: KeyPlace) -> SettingsError:
     """Return the error for a malformed `${...}`; quote the body only if it is a name."""
     if _VSCODE.fullmatch(body):
         problem = f"${{{body}}} works in VS Code only."
@@ -134,7 +134,7 @@ def read_env_file(folder: Path, environ: Mapping[str, str]) -> tuple[dict[str, s
         return {}, []
     from dotenv import dotenv_values  # most folders have no such file
 
-    place = Place(str(path))
+    place = KeyPlace(str(path))
     try:
         text = bytes_of_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:

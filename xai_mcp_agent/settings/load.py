@@ -20,8 +20,8 @@ from ..core.names import did_you_mean
 from ..secrets.search import secrets_in_env
 from ..secrets.secrets import Secrets
 from .document import (
+    KeyPlace,
     ParsedObject,
-    Place,
     kind_of,
     read_document,
     repeated_keys,
@@ -97,7 +97,7 @@ def load_settings(
     file, searched = _search(path, start, environ)
     if file is None:
         variables = Variables(environ, "", Secrets())
-        empty = _settings({}, Place(""), variables, searched)
+        empty = _settings({}, KeyPlace(""), variables, searched)
         return replace(empty, parts=(), guards=())
     try:
         document = read_document(file)
@@ -109,7 +109,7 @@ def load_settings(
         raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
     env, notes = read_env_file(file.parent, environ)
     variables = Variables(environ, str(file.parent), Secrets(), env)
-    settings = _settings(document, Place(str(file)), variables, searched)
+    settings = _settings(document, KeyPlace(str(file)), variables, searched)
     return replace(settings, notes=(*settings.notes, *notes))
 
 
@@ -130,11 +130,11 @@ def settings_from(
     """
     base = _absolute(folder) if folder is not None else _current_folder()
     variables = Variables(os.environ if environ is None else environ, str(base), Secrets())
-    return replace(_settings(value, Place(file), variables, searched=()), is_from_python=True)
+    return replace(_settings(value, KeyPlace(file), variables, searched=()), is_from_python=True)
 
 
 def _settings(
-    document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
+    document: Any, place: KeyPlace, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
     try:
         layout = layout_of(document, place)
@@ -146,7 +146,7 @@ def _settings(
         raise too_deep(place) from None
 
 
-def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> Settings:
+def _read_sections(layout: FileLayout, place: KeyPlace, context: ValidationContext) -> Settings:
     """Read all sections; a wrong entry becomes a problem."""
     settings, notes = Settings(place.file, secrets=context.variables.secrets), [*layout.notes]
     for cls, entries, section in layout.sources:
@@ -242,7 +242,7 @@ _NOT_SERVERS = ("inputs", "$schema")
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """The sections of a file: sources with their kinds, rules, others by key, and notes.
 
     The notes name ignored keys.
@@ -260,7 +260,7 @@ class Layout:
         return frozenset(str(x) for x, y in entries if as_object(y).get("required") is True)
 
 
-def layout_of(document: Any, place: Place) -> Layout:
+def layout_of(document: Any, place: KeyPlace) -> FileLayout:
     """Return the layout of a whole file.
 
     Raises:
@@ -282,7 +282,7 @@ def layout_of(document: Any, place: Place) -> Layout:
         raise place.at(name).error("this list has rules.", "Rename it to 'rules'.")
     notes = tuple(_notes(top, place)) if key else ()
     others = {x: top[x] for x in keys if x in _OTHERS}
-    return Layout(sources, top["rules"] if "rules" in keys else None, others, notes)
+    return FileLayout(sources, top["rules"] if "rules" in keys else None, others, notes)
 
 
 def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:
@@ -299,7 +299,7 @@ def _is_server(value: Any) -> bool:
 
 
 def _object(
-    value: Any, place: Place, cls: type[SourceSettings] = ServerSettings
+    value: Any, place: KeyPlace, cls: type[SourceSettings] = ServerSettings
 ) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return cast(Mapping[Any, Any], value)
@@ -307,7 +307,7 @@ def _object(
     raise place.error(problem, f'Write {{"name": {cls.example.partition(" or ")[0]}}}.')
 
 
-def _refuse_misspelled(top: Mapping[Any, Any], place: Place, name: str) -> None:
+def _refuse_misspelled(top: Mapping[Any, Any], place: KeyPlace, name: str) -> None:
     """Refuse keys such as `mcp_servers`, which would be read as the name of a server."""
     for key, value in top.items():
         if key == name or not isinstance(key, str) or _is_server(value):
@@ -316,7 +316,7 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, name: str) -> None:
             raise place.at(key).error("unknown key.", f"Rename it to {name!r}.")
 
 
-def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:
+def _notes(top: Mapping[Any, Any], place: KeyPlace) -> Iterator[str]:
     """Yield notes on ignored keys that resemble ours; other programs may have their own keys."""
     if _SERVERS in top and _VSCODE in top:
         text = f"ignored, because the file has `{_SERVERS}` too."

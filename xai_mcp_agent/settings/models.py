@@ -15,7 +15,7 @@ from ..core.names import did_you_mean, nearest
 from ..core.tools import MCP, SourceKind
 from ..secrets.secrets import Secrets
 from .approval import ApprovalWord, ApprovalWords
-from .document import Place, without_frames
+from .document import KeyPlace, without_frames
 from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, SourceSettings
 from .openapi import OpenApiSettings
 from .registries import USUAL_REGISTRIES, RegistrySettings
@@ -42,12 +42,12 @@ SECTIONS: dict[str, type[SourceSettings]] = {
 """The sections of a settings file that contain sources, each of one kind."""
 
 
-SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
+SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], KeyPlace]
 """The entries of one kind, and their place in the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SettingsPart:
     """A part of the file: the entry of a `source`, or a section.
 
     `digest` changes with everything that needs a new agreement; `facts` are lines that explain all
@@ -113,7 +113,7 @@ class Settings:
     search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
     added: set[str] = field(default_factory=set[str])
     groups: GroupsSettings = field(default_factory=GroupsSettings)
-    parts: tuple[Part, ...] = field(default=(), repr=False)
+    parts: tuple[SettingsPart, ...] = field(default=(), repr=False)
     guards: tuple[Guard, ...] = field(default=(), repr=False)
     retention: Retention = field(default_factory=Retention)
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])

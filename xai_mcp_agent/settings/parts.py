@@ -29,9 +29,9 @@ from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
 from .approval import EVERY_TOOL, WORDS, ApprovalWords, read_words
 from .conditions import DERIVED, EARLIER, Condition
-from .document import Place
+from .document import KeyPlace
 from .interpolation import ENV_FILE, MOST_NAMES, split_variables, variables_in
-from .models import Guard, Part, Settings, SourceSection
+from .models import Guard, Settings, SettingsPart, SourceSection
 from .rules import Rule
 from .sections import RECORD_VARIABLE, GroupSettings, GroupsSettings, ToolSearchSettings
 
@@ -77,8 +77,8 @@ _MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 
 def part_of(
-    value: Any, place: Place, source: str = "", env: Mapping[str, str] | None = None
-) -> Part:
+    value: Any, place: KeyPlace, source: str = "", env: Mapping[str, str] | None = None
+) -> SettingsPart:
     """Return the part for the entry of a source, or for a section.
 
     The values of `env` that it uses belong to it, because they come from a file, too.
@@ -90,9 +90,9 @@ def part_of(
     names = variables_in(json.dumps(value, default=str)) if env else ()
     values = {x: env[x] for x in names if x in env} if env else {}
     if not values:
-        return Part(place.path, digest_of_value(value), facts, source)
+        return SettingsPart(place.path, digest_of_value(value), facts, source)
     fact = f"the file {ENV_FILE} gives {join_names(sorted(values), MOST_NAMES)}"
-    return Part(place.path, digest_of_value([value, values]), (*facts, fact), source)
+    return SettingsPart(place.path, digest_of_value([value, values]), (*facts, fact), source)
 
 
 def facts_of(value: Any) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def with_parts(
         hide = Redactor((), environ=environ)
         guards = [replace(x, description=hide(x.description), lost=hide(x.lost)) for x in guards]
         widening = [replace(x, facts=tuple(map(hide, x.facts))) for x in widening]
-    parts, own_guards = list[Part](), list[Guard]()
+    parts, own_guards = list[SettingsPart](), list[Guard]()
     for _, entries, place in sources:
         for name, entry in entries.items():
             there, source = place.at(str(name)), str(name)
@@ -238,14 +238,16 @@ def with_parts(
     return replace(settings, parts=tuple(parts), guards=(*own_guards, *guards))
 
 
-def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Part]:
+def _parts_of_sections(
+    sections: Mapping[str, Any], env: Mapping[str, str]
+) -> Iterator[SettingsPart]:
     """Yield the sections with an address or a file, and the `.env` beside the file."""
     for path in (STORE, REGISTRIES, EMBEDDINGS):
         value: Any = sections
         for key in path.split("."):
             value = as_object(value).get(key)
         if value:
-            yield part_of(value, Place("", path), env=env)
+            yield part_of(value, KeyPlace("", path), env=env)
     if env:
         fact = f"gives the values of {join_names(sorted(env), MOST_NAMES)}"
         yield _part(ENV_FILE, sorted(env.items()), fact)
@@ -275,7 +277,7 @@ def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
         yield _guard(group_place(group.name), word, 1, description, f"{description} no longer")
 
 
-def _widening_parts(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
+def _widening_parts(settings: Settings, environ: Mapping[str, str]) -> Iterator[SettingsPart]:
     """Yield the parts that let calls through, add tools to groups, or record more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
@@ -301,7 +303,7 @@ def word_digest(pattern: str, word: str) -> str:
 
 def group_place(name: str) -> str:
     """Return the path of a group in the file."""
-    return Place("").at("groups", name).path
+    return KeyPlace("").at("groups", name).path
 
 
 def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
@@ -359,8 +361,8 @@ def _members(group: GroupSettings) -> Iterator[str]:
     yield from (f"name {tool} and source {source}" for source, tool in group.include)
 
 
-def _part(path: str, what: Any, fact: str) -> Part:
-    return Part(path, digest_of_value(what), (line(fact),))
+def _part(path: str, what: Any, fact: str) -> SettingsPart:
+    return SettingsPart(path, digest_of_value(what), (line(fact),))
 
 
 def _guard(

@@ -21,7 +21,7 @@ from ..core.errors import SettingsError
 from ..core.names import did_you_mean
 from ..core.patterns import fits
 from .conditions import DERIVED, EARLIER, Condition, Conditions
-from .document import Place, bytes_of_file, kind_of, parse_yaml
+from .document import KeyPlace, bytes_of_file, kind_of, parse_yaml
 from .entry import Count
 from .interpolation import Variables
 from .validation import (
@@ -97,7 +97,7 @@ def _derived_word(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome(Section):
+class RuleOutcome(Section):
     """The outcome of a rule: exactly one of these fields."""
 
     example: ClassVar = (
@@ -113,10 +113,10 @@ class Outcome(Section):
 
 def _outcome(value: Any) -> Any:
     if isinstance(value, str) and value.strip().lower() in ("allow", "ask", "deny"):
-        return Outcome(word=cast(RuleWord, value.strip().lower()))
+        return RuleOutcome(word=cast(RuleWord, value.strip().lower()))
     if isinstance(value, Mapping) and len(cast(Any, value)) == 1:
         return cast(Any, value)
-    raise mistake("must say what the rule does.", f"Write {Outcome.example}.")
+    raise mistake("must say what the rule does.", f"Write {RuleOutcome.example}.")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ class RuleEntry(Section):
     is_strict: ClassVar = True
 
     when: Conditions
-    then: Annotated[Outcome, prepared_by(_outcome, Literal["allow", "ask", "deny"] | Outcome)]
+    then: Annotated[
+        RuleOutcome, prepared_by(_outcome, Literal["allow", "ask", "deny"] | RuleOutcome)
+    ]
     unless: Conditions = field(default_factory=dict[str, Condition])
     name: Annotated[str, Field(strict=True)] = ""
     because: Annotated[str, Field(strict=True)] = ""
@@ -154,7 +156,7 @@ class RuleEntry(Section):
 
 
 @dataclass(frozen=True)
-class StoredRules(Section):
+class StoredRulesEntry(Section):
     """The entry that adds the rules of the store, in this revision or a later one."""
 
     example: ClassVar = '{"from": "store"}'
@@ -165,7 +167,7 @@ class StoredRules(Section):
 
 
 def read_rules(
-    section: Any, place: Place, context: ValidationContext
+    section: Any, place: KeyPlace, context: ValidationContext
 ) -> tuple[tuple[Rule, ...], int | None]:
     """Read the rules of the section: a list of rules and names of files, or the name of one file.
 
@@ -180,7 +182,7 @@ def read_rules(
         if not (isinstance(value, Mapping) and "from" in value):
             rules.append(read(RuleEntry, value, there, context, []).rule(name))
         elif revision is None:
-            revision = read(StoredRules, value, there, context, []).revision
+            revision = read(StoredRulesEntry, value, there, context, []).revision
         else:
             problem = "the rules of the store are already used."
             raise there.error(problem, 'Keep one {"from": "store"}.')
@@ -191,7 +193,9 @@ def read_rules(
     return tuple(rules), revision
 
 
-def _entries(section: Any, place: Place, variables: Variables) -> Iterator[tuple[Any, Place, str]]:
+def _entries(
+    section: Any, place: KeyPlace, variables: Variables
+) -> Iterator[tuple[Any, KeyPlace, str]]:
     """Yield the entries of the section and of its files, each with its place and a default name."""
     if isinstance(section, str):
         rules, file = read_rules_file(variables.expand(section, place), place, variables.folder)
@@ -208,7 +212,7 @@ def _entries(section: Any, place: Place, variables: Variables) -> Iterator[tuple
         raise place.error(problem, f"Write [{RuleEntry.example}].")
 
 
-def _require_derived(rules: Iterable[Rule], place: Place) -> None:
+def _require_derived(rules: Iterable[Rule], place: KeyPlace) -> None:
     """Refuse a word that no rule sets: a misspelt word would make a rule useless."""
     words = {x.derived for x in rules if x.derived}
     for rule in rules:
@@ -226,7 +230,7 @@ def rules_of_store(stored: Sequence[Any], folder: str) -> tuple[Rule, ...]:
     Raises:
         SettingsError: a rule has a mistake; the error has its place.
     """
-    place = Place("the rules for the store")
+    place = KeyPlace("the rules for the store")
     for number, entry in enumerate(stored):
         if not isinstance(entry, Mapping) or not cast(Mapping[str, Any], entry).get("name"):
             problem = "must be a rule with a name, by which it can be changed."
@@ -245,7 +249,7 @@ def holds_rules(value: Any) -> bool:
     return any(isinstance(x, Mapping) and "when" in x and "then" in x for x in entries)
 
 
-def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Place]:
+def read_rules_file(name: str, place: KeyPlace, folder: str) -> tuple[list[Any], KeyPlace]:
     """Return the rules of the file named at `place`, in YAML or JSON, and their place in it.
 
     Raises:
@@ -253,7 +257,7 @@ def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Pl
     """
     file = Path(folder, os.path.expanduser(name))
     try:
-        return parse_rules(bytes_of_file(file), Place(str(file)))
+        return parse_rules(bytes_of_file(file), KeyPlace(str(file)))
     except SettingsError as reason:
         if reason.key_path or file.is_file():
             raise
@@ -261,7 +265,7 @@ def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Pl
         raise place.error(f"there is no file {file}.", fix) from reason
 
 
-def parse_rules(content: bytes, place: Place) -> tuple[list[Any], Place]:
+def parse_rules(content: bytes, place: KeyPlace) -> tuple[list[Any], KeyPlace]:
     """Parse the rules in the content of a file; return them with their place in it.
 
     Raises:

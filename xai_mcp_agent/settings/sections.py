@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 from ..core.errors import SettingsError
 from ..core.json import as_object
 from .approval import ApprovalWord
-from .document import Place, kind_of
+from .document import KeyPlace, kind_of
 from .entry import (
     KEEP_WARM_SECONDS,
     WAIT_SECONDS,
@@ -303,7 +303,7 @@ class OtherSections(Section):
 
 def read_other_sections(
     values: Mapping[str, Any],
-    place: Place,
+    place: KeyPlace,
     context: ValidationContext,
     notes: list[str],
     sources: Collection[str],
@@ -360,7 +360,7 @@ def _read_environment(
         search = replace(search, learns=_SWITCH.get(text, False))
         if text not in _SWITCH:
             fix = "Set it to on or off. Until then it counts as off."
-            notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
+            notes.append(str(KeyPlace(LEARN_VARIABLE).error("must be on or off.", fix)))
     if text := environ.get(BUDGET_VARIABLE, "").strip():
         if text.isascii() and text.isdecimal() and int(text[:9]) > 0:
             search = replace(search, budget_tokens=int(text[:9]))
@@ -374,5 +374,5 @@ def _read_environment(
         words = text.replace(",", " ").lower().split()
         record = frozenset(x for x in RECORDED if x in words)
         if any(x not in (*RECORDED, "none") for x in words):
-            notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))
+            notes.append(str(KeyPlace(RECORD_VARIABLE).error(*_OTHER_WORDS)))
     return {"search": search, "record": record}

@@ -24,7 +24,7 @@ from ..core.shell import shell_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .interpolation import ENV_FILE
 from .load import user_settings_path
-from .models import Guard, Part, Settings
+from .models import Guard, Settings, SettingsPart
 from .parts import (
     APPROVAL,
     BLOCKED,
@@ -74,7 +74,7 @@ class Agreement:
     def __bool__(self) -> bool:
         return bool(self.parts or self.guards)
 
-    def has(self, part: Part) -> bool:
+    def has(self, part: SettingsPart) -> bool:
         """Return whether the user agreed to this part in its present form."""
         return part.digest in self.parts.get(part.key_path, ())
 
@@ -88,7 +88,7 @@ class Agreement:
                 is_changed = True
         return is_changed
 
-    def lost_guards(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
+    def lost_guards(self, settings: Settings, off: Container[str]) -> Iterator[SettingsPart]:
         """Yield the guards that are removed or weaker since the agreement, by key path."""
         strengths = {(x.key_path, x.digest): x.strength for x in settings.guards}
         sources = {x.key_path: x.source for x in settings.parts}
@@ -99,7 +99,7 @@ class Agreement:
                 if strengths.get((path, digest), -math.inf) < strength
             ]
             if lost and (source := sources.get(path, "")) not in off:
-                yield Part(path, "", tuple(lost), source)
+                yield SettingsPart(path, "", tuple(lost), source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ class TrustStore:
         self._other_file = file
         self._environ = os.environ if environ is None else environ
 
-    def untrusted_parts(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
+    def untrusted_parts(
+        self, settings: Settings, also: Iterable[SettingsPart] = ()
+    ) -> tuple[SettingsPart, ...]:
         """Return the parts of the file that need an agreement; () if the whole file may be used.
 
         Settings given in Python need none, nor does the file in the user's configuration folder.
@@ -138,7 +140,7 @@ class TrustStore:
         return tuple(waiting)
 
     def agree(
-        self, settings: Settings, also: Iterable[Part] = (), *, with_disabled: bool = False
+        self, settings: Settings, also: Iterable[SettingsPart] = (), *, with_disabled: bool = False
     ) -> None:
         """Agree to the file as it was read and displayed, and to the approvals in `also`.
 
@@ -159,11 +161,11 @@ class TrustStore:
             agreement.guards = {k: x for k, x in agreement.guards.items() if k in places_off}
             agreement.remember(x for x in settings.guards if x.source not in off)
 
-    def agrees_to(self, file: str, part: Part) -> bool:
+    def agrees_to(self, file: str, part: SettingsPart) -> bool:
         """Return whether this user agreed to one approval beside the file."""
         return self._is_agreed(file) or self._agreement(file).has(part)
 
-    def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
+    def agree_to(self, file: str, part: SettingsPart, guards: Iterable[Guard] = ()) -> None:
         """Agree to one part, or withdraw the agreement if the part has no digest.
 
         `guards` are the guards of the file.
@@ -248,7 +250,7 @@ def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Se
     return without_parts(settings, (store or TrustStore()).untrusted_parts(settings))
 
 
-def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
+def without_parts(settings: Settings, parts: tuple[SettingsPart, ...]) -> Settings:
     """Return the settings without these parts.
 
     Defaults replace locations and models without an agreement; rules and words without one let no
@@ -282,7 +284,7 @@ def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     )  # fmt: skip
 
 
-def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSettings:
+def _without_groups(settings: Settings, parts: Mapping[str, SettingsPart]) -> GroupsSettings:
     groups, problems = dict(settings.groups.groups), dict(settings.groups.problems)
     for name in [x for x in groups if group_place(x) in parts]:
         del groups[name]
@@ -295,7 +297,7 @@ def trust_command(file: str) -> str:
     return shell_command("xai-mcp-agent", "trust", file)
 
 
-def _problem(settings: Settings, part: Part) -> SettingsError:
+def _problem(settings: Settings, part: SettingsPart) -> SettingsError:
     problem = (
         "it is not used, because you have not agreed to what it starts or reaches, or it has "
         "changed since."

@@ -30,7 +30,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean, nearest
 from ..secrets.secrets import Secret
-from .document import Place, kind_of, repeated_keys
+from .document import KeyPlace, kind_of, repeated_keys
 from .interpolation import Variables
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ class Mistake:
 def read(
     cls: type[T],
     value: Any,
-    place: Place,
+    place: KeyPlace,
     context: ValidationContext,
     notes: list[str],
     mistakes: list[Mistake] | None = None,
@@ -251,7 +251,7 @@ def _path_of(error: ErrorDetails) -> KeyPath:
     return tuple(key for key in keys if key not in ("[key]", ""))
 
 
-def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
+def _settings_error(error: ErrorDetails, place: KeyPlace) -> SettingsError:
     """Convert one of pydantic's errors into ours."""
     there, context, value = place.at(*_path_of(error)), error.get("ctx", {}), error["input"]
     if "[key]" in error["loc"]:

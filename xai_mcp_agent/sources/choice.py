@@ -20,7 +20,7 @@ class _Lists(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
+class NameChoice:
     """The offered names, the disabled names, and notes on patterns that match nothing."""
 
     names: tuple[str, ...]
@@ -28,13 +28,13 @@ class Choice:
     notes: tuple[str, ...]
 
 
-def choose(names: Collection[str], lists: _Lists, absent: str) -> Choice:
+def choose(names: Collection[str], lists: _Lists, absent: str) -> NameChoice:
     """Choose among the tools of a source; `absent` ends the sentence about an unknown name."""
     is_included, is_excluded = globs(lists.include or ["*"]), globs(lists.exclude)
     is_off = guard(*lists.disabled_tools)
     included = [x for x in names if is_included(x) and not is_excluded(x)]
     offered = tuple(x for x in included if not is_off(x))
-    return Choice(offered, tuple(filter(is_off, included)), tuple(_notes(names, lists, absent)))
+    return NameChoice(offered, tuple(filter(is_off, included)), tuple(_notes(names, lists, absent)))
 
 
 def _notes(names: Collection[str], lists: _Lists, absent: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..console.text import count
 from ..core.json import JsonObject
-from ..history.graph import Edge, Graph, Node
+from ..history.graph import Graph, GraphEdge, GraphNode
 from ..history.wording import plain
 
 _NAME_CHARS, _LABEL_CHARS, _REASON_CHARS = 200, 34, 400
@@ -61,7 +61,7 @@ def flow_drawing(graph: Graph) -> JsonObject | None:
     }
 
 
-def _line(number: int, edge: Edge, nodes: Mapping[str, Node]) -> JsonObject:
+def _line(number: int, edge: GraphEdge, nodes: Mapping[str, GraphNode]) -> JsonObject:
     """Return one flow to read. `number` refers to its curve."""
     flow = edge.flow
     assert flow is not None
@@ -78,7 +78,7 @@ def _line(number: int, edge: Edge, nodes: Mapping[str, Node]) -> JsonObject:
     }
 
 
-def _name(node: Node) -> str:
+def _name(node: GraphNode) -> str:
     source = node.subject.source_name if node.subject and node.kind == "tool" else ""
     return plain(f"{source}/{node.label}" if source else node.label, _NAME_CHARS)
 
@@ -96,7 +96,7 @@ def _ends(graph: Graph) -> list[tuple[_Place, _Place]]:
 
 
 def _boxes(
-    graph: Graph, nodes: Mapping[str, Node], ends: Sequence[tuple[_Place, _Place]]
+    graph: Graph, nodes: Mapping[str, GraphNode], ends: Sequence[tuple[_Place, _Place]]
 ) -> dict[_Place, JsonObject]:
     """Return a box for each tool in each column, the best fits on top."""
     places = dict.fromkeys(x for pair in ends for x in pair)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..console.text import count, counts, template
 from ..core.json import JsonObject
-from ..history.graph import RESTING, Graph, Node
+from ..history.graph import RESTING, Graph, GraphNode
 from ..history.records import ToolState
 from ..history.usage import Usage
 from ..history.wording import plain
@@ -67,11 +67,11 @@ def _branches(graph: Graph) -> list[JsonObject]:
     return branches
 
 
-def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
+def _group(graph: Graph) -> Iterator[tuple[str, GraphNode | None, list[GraphNode]]]:
     """Yield the branches of the project: seeded tools by kind, and sources with their tools."""
     children = graph.children()
     hub = children[graph.project.tools_id]
-    seeded: dict[str, list[Node]] = {}
+    seeded: dict[str, list[GraphNode]] = {}
     for node in hub:
         if node.kind != "source" and node.subject is not None:
             seeded.setdefault(node.subject.kind.name, []).append(node)
@@ -83,7 +83,7 @@ def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
 
 
 def _branch(
-    name: str, node: Node | None, tools: Sequence[JsonObject], remarks: Mapping[str, str]
+    name: str, node: GraphNode | None, tools: Sequence[JsonObject], remarks: Mapping[str, str]
 ) -> JsonObject:
     """Return a source, or the seeded tools of a kind, in lists short enough to read."""
     kind = node.subject.kind.name if node and node.subject else ""
@@ -125,7 +125,7 @@ def _counts(tools: Sequence[JsonObject]) -> str:
     return ", ".join([counts(Counter(x["item"] for x in tools)), *numbers])
 
 
-def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonObject:
+def _leaf(node: GraphNode, source: GraphNode | None, remarks: Mapping[str, str]) -> JsonObject:
     """Return a tool for display. With `shows_why` its reason is visible without hovering."""
     usage = node.usage
     median, p95 = (seconds_text(x or 0) for x in (usage.median_seconds, usage.p95_seconds))

@@ -71,7 +71,7 @@ class HistoryLine:
 
 
 @dataclass(frozen=True)
-class _Session:
+class _QuietSession:
     """Uneventful session of a source."""
 
     first: Event
@@ -114,21 +114,21 @@ def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[History
     for day, group in groupby(rows if is_all else _fold_sessions(rows), _day_of_session):
         items = list(group)
         if day:
-            yield _sessions_line([x for x in items if isinstance(x, _Session)])
+            yield _sessions_line([x for x in items if isinstance(x, _QuietSession)])
         else:
-            log_rows = (x for x in items if not isinstance(x, _Session))
+            log_rows = (x for x in items if not isinstance(x, _QuietSession))
             yield from _merge(x for row in log_rows for x in _lines_of_row(row))
 
 
-def _day_of_session(item: LogRow | _Session) -> str:
-    return day_text(item.first.time) if isinstance(item, _Session) else ""
+def _day_of_session(item: LogRow | _QuietSession) -> str:
+    return day_text(item.first.time) if isinstance(item, _QuietSession) else ""
 
 
-def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _Session]:
+def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _QuietSession]:
     """Yield the rows, oldest first, with each uneventful session in place of its last row."""
     rows = list(log)
     open_sessions: dict[tuple[object, str], list[int]] = {}
-    sessions, inside = dict[int, _Session](), set[int]()
+    sessions, inside = dict[int, _QuietSession](), set[int]()
     for number, row in enumerate(rows):
         event = row.event
         key = (event.subject.anchor, event.run)
@@ -138,7 +138,7 @@ def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _Session]:
         session = open_sessions.pop(key, [])
         if session and _is_usual_end(row) and rows[session[0]].event.change == "reconnected":
             inside.update(session)
-            sessions[number] = _Session(rows[session[0]].event, event)
+            sessions[number] = _QuietSession(rows[session[0]].event, event)
     for number, row in enumerate(rows):
         if number not in inside:
             yield sessions.get(number, row)
@@ -301,7 +301,7 @@ def _some(names: Sequence[str], of: int) -> str:
     return f"{', '.join(names)}{more}"
 
 
-def _sessions_line(sessions: Sequence[_Session]) -> HistoryLine:
+def _sessions_line(sessions: Sequence[_QuietSession]) -> HistoryLine:
     """Join consecutive uneventful sessions of one day."""
     first = sessions[0].first
     names = list(dict.fromkeys(x.first.subject.source_name for x in sessions))

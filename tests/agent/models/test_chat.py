@@ -13,7 +13,7 @@ from tests.support.model_endpoint import delta, fails, raw_chunks, raw_json, say
 from xai_mcp_agent import ImagePart, ToolResult
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message, ToolCall
-from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings, Usage
+from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings, TokenUsage
 
 pytestmark = pytest.mark.anyio
 
@@ -197,7 +197,7 @@ async def test_a_service_that_does_not_stream_is_understood():
     assert pieces == ["Hm."]
     assert reply.calls == (ToolCall("a", "add", '{"a": 1}'), ToolCall("b", "add", '{"a": 1}'))
     assert reply.finish == "tool_calls"
-    assert reply.usage == Usage(3, 4, 0)
+    assert reply.usage == TokenUsage(3, 4, 0)
 
 
 WHOLE_ENDS: dict[str, Any] = {

@@ -53,7 +53,7 @@ from xai_mcp_agent.agent.models.base import (
     ModelReply,
     ModelRequest,
     ModelSettings,
-    Usage,
+    TokenUsage,
 )  # fmt: skip
 from xai_mcp_agent.agent.models.choice import AgentModel
 
@@ -68,7 +68,7 @@ SMALL = ModelSettings(timeout_seconds=0.2)
 async def test_text_streams_and_usage_is_counted(wire: ScriptedWire):
     async with wire.model_of([says("It is five past three.")]) as (subject, endpoint):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK))
-    assert reply == ModelReply("It is five past three.", usage=Usage(20, 5, 8, 3))
+    assert reply == ModelReply("It is five past three.", usage=TokenUsage(20, 5, 8, 3))
     assert len(pieces) > 2
     assert "".join(pieces) == reply.text
     assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"

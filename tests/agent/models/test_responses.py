@@ -13,7 +13,7 @@ from tests.support.model_endpoint import fails, raw_chunks, raw_json, says
 from xai_mcp_agent import ModelContentFiltered, ModelError
 from xai_mcp_agent.agent.conversation import call_message
 from xai_mcp_agent.agent.messages import Message, ToolCall
-from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings, TokenUsage
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +136,7 @@ async def test_an_answer_that_did_not_stream_is_understood():
         ToolCall("call_1", "add", "{}"),
         ToolCall("fc_1", "add", "{}"),
     )
-    assert (reply.finish, reply.usage) == ("tool_calls", Usage(3, 4))
+    assert (reply.finish, reply.usage) == ("tool_calls", TokenUsage(3, 4))
 
 
 def event(kind: str, at: int | None = 0, **fields: Any) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tools.workflows import AdoptedWorkflow as Flow
 from tools.workflows import LiteralNode
-from tools.workflows import Workflow as Flow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
-from xai_mcp_agent.cli.adopt.workflow import Workflow, WorkflowFileError
+from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow, WorkflowFileError
 
 KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
 PLAIN = xai_agent_workflow().document()
@@ -44,7 +44,7 @@ def unlisted(document: Document) -> None:
 def repaired(document: Document) -> tuple[Document, str]:
     """Return the repaired document and the report."""
     copied = copy.deepcopy(document)
-    remarks = clean_up(Workflow(copied))
+    remarks = clean_up(AdoptedWorkflow(copied))
     return copied, " ".join(x.text for x in remarks)
 
 

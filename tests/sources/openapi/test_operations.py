@@ -12,7 +12,7 @@ from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import Operation, load_service
 from xai_mcp_agent.sources.openapi.document import Document
 from xai_mcp_agent.sources.openapi.operations import convert
-from xai_mcp_agent.sources.openapi.plan import Body, Part
+from xai_mcp_agent.sources.openapi.plan import Body, FormPart
 
 FORM = "application/x-www-form-urlencoded"
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
@@ -289,16 +289,16 @@ def test_files_of_a_form_are_distinguished_from_texts():
     form = {"type": "object", "properties": MULTIPART}
     operation = body(form, "multipart/form-data", encoding=ENCODING)
     for version, joined in (
-        ("3.0.3", Part("text/plain", is_list=True)),
-        ("3.1.0", Part(style="form", explode=False, is_list=True)),
+        ("3.0.3", FormPart("text/plain", is_list=True)),
+        ("3.1.0", FormPart(style="form", explode=False, is_list=True)),
     ):
         tool = only(operation, version=version, components=schemas(File=FILE))
         assert body_of(tool).parts == {
-            "file": Part("application/octet-stream", is_file=True),
-            "files": Part("application/octet-stream", is_file=True, is_list=True),
-            "picture": Part("image/png", is_file=True),
-            "meta": Part("application/json"),
-            "name": Part("text/plain"),
+            "file": FormPart("application/octet-stream", is_file=True),
+            "files": FormPart("application/octet-stream", is_file=True, is_list=True),
+            "picture": FormPart("image/png", is_file=True),
+            "meta": FormPart("application/json"),
+            "name": FormPart("text/plain"),
             "list": joined,
         }
         assert arguments_of(tool)["file"]["type"] == "string"

@@ -17,7 +17,14 @@ from starlette.requests import Request as Read
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.sources.openapi import load_service
-from xai_mcp_agent.sources.openapi.plan import Body, Location, Part, Placement, RequestPlan, Style
+from xai_mcp_agent.sources.openapi.plan import (
+    Body,
+    FormPart,
+    Location,
+    Placement,
+    RequestPlan,
+    Style,
+)
 from xai_mcp_agent.sources.openapi.request import assemble_request, build_request, request_parts
 
 pytestmark = pytest.mark.anyio
@@ -240,10 +247,10 @@ FORM = {
     "spread": {"r": 1},
 }
 PARTS = {
-    "object": Part("application/json"),
-    "meta": Part(style="deepObject"),
-    "joined": Part(style="form", explode=False),
-    "spread": Part(style="form"),
+    "object": FormPart("application/json"),
+    "meta": FormPart(style="deepObject"),
+    "joined": FormPart(style="form", explode=False),
+    "spread": FormPart(style="form"),
 }
 FIELDS = [
     ("text", "a b&c=d+é"), ("number", "1.5"), ("list", "x"), ("list", "y z"), ("joined", "x,y"),
@@ -261,7 +268,10 @@ async def test_a_form_is_read_as_it_was_meant(kind: str):
 
 
 async def test_files_have_their_bytes_names_and_types():
-    parts = {"picture": Part("image/*", is_file=True), "more": Part(is_file=True, is_list=True)}
+    parts = {
+        "picture": FormPart("image/*", is_file=True),
+        "more": FormPart(is_file=True, is_list=True),
+    }
     places = (Placement(x, "body", x) for x in parts)
     there = plan(*places, body=Body("multipart/form-data", parts=parts))
     arguments = {

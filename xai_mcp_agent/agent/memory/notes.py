@@ -48,7 +48,7 @@ class MemoryFailed(XaiMcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class MemoryNote:
     """A search result. `similarity` is 0 to 1; `attributes` is everything that was remembered."""
 
     id: str
@@ -130,7 +130,7 @@ class NoteStore:
             database.execute(_TABLE)
             database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)", row)
 
-    def query(self, agent: str, query: str, count: int) -> list[Note]:
+    def query(self, agent: str, query: str, count: int) -> list[MemoryNote]:
         """Return the notes of one agent that are most like `query`, best first.
 
         Raises:
@@ -204,11 +204,11 @@ class _AgentNotes:
         self._notes.append((id or f"note-{row}", json.loads(text), metadata))
         self._vectors.append(array("d", vector))
 
-    def query(self, query: str, vector: array[float], count: int) -> list[Note]:
+    def query(self, query: str, vector: array[float], count: int) -> list[MemoryNote]:
         scores = self._by_meaning(vector) or self._by_words(query, count)
         best = heapq.nlargest(count, scores.items(), key=lambda x: (x[1], -x[0]))
         matches = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
-        return [Note(id, round(score, 3), json.loads(x)) for score, (id, _, x) in matches]
+        return [MemoryNote(id, round(score, 3), json.loads(x)) for score, (id, _, x) in matches]
 
     def _by_meaning(self, query: array[float]) -> dict[int, float]:
         """Return scores by vector, or nothing unless every note has a vector of the same model."""
@@ -233,7 +233,7 @@ class AgentMemory:
     store: NoteStore
     agent: str
 
-    def query(self, query: str, n: int) -> list[Note]:
+    def query(self, query: str, n: int) -> list[MemoryNote]:
         """Return the notes most like `query`."""
         return self.store.query(self.agent, query, n)
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from ...secrets.secrets import Secret
-from .notes import MemoryFailed, Note
+from .notes import MemoryFailed, MemoryNote
 
 # The space may hold notes of other agents, which are skipped.
 _LOOK_FURTHER = 5
@@ -36,11 +36,14 @@ class VectoMemory:
     client: Any
     agent: str
 
-    def query(self, query: str, n: int) -> list[Note]:
+    def query(self, query: str, n: int) -> list[MemoryNote]:
         """Return the notes most like `query`, without other agents' notes."""
         matches = self.client.lookup_text_from_str(query, n * _LOOK_FURTHER)
         own = [x for x in matches if _agent_of(x.attributes) in (None, self.agent)]
-        return [Note(str(x.id), float(x.similarity), _without_agent(x.attributes)) for x in own[:n]]
+        return [
+            MemoryNote(str(x.id), float(x.similarity), _without_agent(x.attributes))
+            for x in own[:n]
+        ]
 
     def add(self, id: str, text: str, metadata: Any) -> None:
         """Add a note."""

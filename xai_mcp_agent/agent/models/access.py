@@ -14,7 +14,7 @@ from ...core.errors import ModelAuthenticationError, ModelError
 from ...core.util import trusted_certificates
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret, Secrets
-from .errors import Service, display_url, no_key_error
+from .errors import ModelService, display_url, no_key_error
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -38,7 +38,7 @@ _KEY_VARIABLES = {
 
 
 @dataclass(frozen=True)
-class Access:
+class ModelAccess:
     """Provider, model, address and key of a service; makes its client."""
 
     provider: str
@@ -52,13 +52,13 @@ class Access:
         """Return the service's address; empty for OpenAI's own."""
         return (self.base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
 
-    def service(self, silence_seconds: float) -> Service:
+    def service(self, silence_seconds: float) -> ModelService:
         """Return the service for error messages."""
         user, password = _credentials(self.url)
         key = self.key
         secrets = Secrets([key or "", password, f"{user}:{password}" if user else ""])
         key_from = "port" if self.api_key else "environment" if self._is_at_home() else "nowhere"
-        return Service(
+        return ModelService(
             self.provider, self.model, self.url, silence_seconds, key_from, self.node,
             secrets=secrets,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ...core.json import JsonObject, as_list, as_object, as_text, is_list, is_object
 from ..messages import ToolCall
-from .base import FinishReason, ModelReply, Usage
+from .base import FinishReason, ModelReply, TokenUsage
 
 BETWEEN_TEXTS = "\n\n"  # joins the messages of one Responses answer
 _FINISHES: dict[str, FinishReason] = {
@@ -83,7 +83,7 @@ class ChatReply:
     _by_index: dict[int, _CallSoFar] = field(default_factory=dict[int, _CallSoFar])
     _added: JsonObject = field(default_factory=dict[str, Any])
     _finish: str = ""
-    _usage: Usage = field(default_factory=Usage)
+    _usage: TokenUsage = field(default_factory=TokenUsage)
 
     @property
     def is_whole(self) -> bool:
@@ -286,7 +286,7 @@ def _text(content: Any) -> str:
     return "".join(str(x.get("text") or "") for x in parts if x.get("type") == "text")
 
 
-def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage:
+def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> TokenUsage:
     """Return a service's token counts, by its API's names for input and output."""
     of_input, of_output = (
         as_object(usage.get(f"{x}_tokens_details")) for x in (input_name, output_name)
@@ -297,7 +297,7 @@ def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage
         of_input.get("cached_tokens"),
         of_output.get("reasoning_tokens"),
     )
-    return Usage(*(x if isinstance(x, int) else 0 for x in counts))
+    return TokenUsage(*(x if isinstance(x, int) else 0 for x in counts))
 
 
 def _add_unknown(

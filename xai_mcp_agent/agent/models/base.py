@@ -48,7 +48,7 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens of one or more requests, as the service counted them; 0 if it did not.
 
     `cached_tokens` is the part of the input read from the service's cache; `reasoning_tokens` is
@@ -60,8 +60,8 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
@@ -69,7 +69,9 @@ class Usage:
         )
 
 
-def counts(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
+def counts(
+    tokens: TokenUsage, turns: int = 0, calls: int = 0, seconds: float = 0.0
+) -> dict[str, float]:
     """Return the tokens and counts of a run by name, for people and programs."""
     return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
@@ -104,7 +106,7 @@ class ModelReply:
     calls: tuple[ToolCall, ...] = ()
     finish: FinishReason = "stop"
     refusal: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
 

@@ -17,7 +17,7 @@ from ...search.embeddings import Embedder, NoEmbeddings
 from ...search.local_model import PACKAGES, installed_folder, local_embedder
 from ...secrets.secrets import Secret
 from ...settings.sections import EmbeddingSettings
-from .access import Access
+from .access import ModelAccess
 from .errors import display_url
 
 _SILENCE_SECONDS = 15.0  # one retry follows
@@ -73,7 +73,7 @@ def endpoint_embeddings(
     The key defaults to OPENAI_API_KEY if the address is OpenAI's, or the one in OPENAI_BASE_URL.
     `owner` is the place that configures model, address and key. The function raises `ModelError`.
     """
-    access = Access("openai", model, base_url or None, api_key, node=owner)
+    access = ModelAccess("openai", model, base_url or None, api_key, node=owner)
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
         """Return the vectors of these texts, in their order."""
@@ -102,7 +102,7 @@ def endpoint_embeddings(
 
 
 @cache
-def _client(access: Access, _url: str, _key: Secret | None) -> Any:
+def _client(access: ModelAccess, _url: str, _key: Secret | None) -> Any:
     """Return the process's client, which reuses connections: each costs a handshake.
 
     Address and key are cache keys, because the environment may change them.

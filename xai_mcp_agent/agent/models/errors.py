@@ -1,8 +1,8 @@
 """Failures of a model's service as our errors: what, where, its own words, what next.
 
-A failed attempt is a value, a `Failure`: errors of client libraries hold the request with its key,
-and an error of ours raised beside one would be chained to it. No secret is shown: the key is masked
-and the address loses its credentials.
+A failed attempt is a value, an `AttemptFailure`: errors of client libraries hold the request with
+its key, and an error of ours raised beside one would be chained to it. No secret is shown: the key
+is masked and the address loses its credentials.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Retry: TypeAlias = Literal["never", "soon", "when free"]
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ModelService:
     """A model's service for messages, and how long it may be silent."""
 
     provider: str
@@ -94,7 +94,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AttemptFailure:
     """Why an attempt failed, and whether another may succeed."""
 
     error: ModelError
@@ -108,8 +108,8 @@ class Failure:
         return str(self.error).partition(". ")[0]
 
 
-def failure_of(cause: BaseException, service: Service) -> Failure:
-    """Convert an error of the client library, or of its HTTP library, to a `Failure`.
+def failure_of(cause: BaseException, service: ModelService) -> AttemptFailure:
+    """Convert an error of the client library, or of its HTTP library, to an `AttemptFailure`.
 
     The error must not be raised again: its frames are cleared.
     """
@@ -125,13 +125,13 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
         if isinstance(cause, httpx2.ConnectTimeout):
             step = "Check `base_url`, the network and any proxy."
             error = ModelUnreachable(service.message("does not accept a connection", step))
-            return Failure(error, "soon")
+            return AttemptFailure(error, "soon")
         if isinstance(cause, httpx2.TimeoutException):
-            return Failure(timeout_error(service))
+            return AttemptFailure(timeout_error(service))
         if isinstance(cause, httpx2.ConnectError):
             step = "Is the server running, and is `base_url` right?"
             error = ModelUnreachable(service.message("cannot be reached", step, str(cause)))
-            return Failure(error, "soon")
+            return AttemptFailure(error, "soon")
         if isinstance(cause, httpx2.HTTPError):
             return dropped_failure(service, str(cause))
         words = f"{cause or type(cause)}"
@@ -140,17 +140,19 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
         drop_tracebacks(cause)
 
 
-def status_failure(status: int, headers: Mapping[str, str], body: Any, service: Service) -> Failure:
+def status_failure(
+    status: int, headers: Mapping[str, str], body: Any, service: ModelService
+) -> AttemptFailure:
     """Return the failure for a response with an error status."""
     error = refusal(status, headers, body, service)
     retry = _retry_after(str(status))
     is_final = headers.get("x-should-retry") == "false"
     if is_final or as_object(body).get("code") == "insufficient_quota":
         retry = "never"
-    return Failure(error, retry, _pause_seconds(headers))
+    return AttemptFailure(error, retry, _pause_seconds(headers))
 
 
-def body_failure(body: Any, service: Service) -> Failure | None:
+def body_failure(body: Any, service: ModelService) -> AttemptFailure | None:
     """Return the error in a body sent with status 200, or in a piece of a stream."""
     piece = as_object(body)
     error: Any = piece.get("error")
@@ -161,18 +163,20 @@ def body_failure(body: Any, service: Service) -> Failure | None:
     if not error:
         return None
     code = str(as_object(error).get("code") or as_object(error).get("type") or "")
-    return Failure(refusal(0, {}, error, service), _retry_after(code), words=words_of(error))
+    return AttemptFailure(refusal(0, {}, error, service), _retry_after(code), words=words_of(error))
 
 
-def dropped_failure(service: Service, words: str = "") -> Failure:
+def dropped_failure(service: ModelService, words: str = "") -> AttemptFailure:
     """Return the failure for a lost connection; `words` are the operating system's."""
     step = "Run again; if it happens again, look at the server's log."
-    return Failure(ModelUnreachable(service.message("dropped the connection", step, words)), "soon")
+    return AttemptFailure(
+        ModelUnreachable(service.message("dropped the connection", step, words)), "soon"
+    )
 
 
-def unreadable_failure(what: str, service: Service, words: str = "") -> Failure:
+def unreadable_failure(what: str, service: ModelService, words: str = "") -> AttemptFailure:
     """Return the failure for an answer that is no reply."""
-    return Failure(ModelUnreachable(service.message(what, _CHECK_LOG, words)))
+    return AttemptFailure(ModelUnreachable(service.message(what, _CHECK_LOG, words)))
 
 
 def _retry_after(code: str) -> Retry:
@@ -196,7 +200,9 @@ def _pause_seconds(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
 
 
-def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service) -> ModelError:
+def refusal(
+    status: int, headers: Mapping[str, str], body: Any, service: ModelService
+) -> ModelError:
     """Return the error for an error response; `status` is 0 if it came in a stream."""
     if "html" in headers.get("content-type", ""):
         return web_page_error(status, service)
@@ -263,28 +269,28 @@ _REFUSALS = (  # the first that fits wins
 )  # fmt: skip
 
 
-def web_page_error(status: int, service: Service) -> ModelError:
+def web_page_error(status: int, service: ModelService) -> ModelError:
     """Return the error for a web page in place of an answer."""
     what = f"answered with a web page (status {status}), not with a model's reply"
     step = "Check `base_url`: it usually ends in /v1. A proxy or a sign-in page may be between."
     return ModelUnreachable(service.message(what, step))
 
 
-def no_key_error(service: Service) -> ModelError:
+def no_key_error(service: ModelService) -> ModelError:
     """Return the error for a service that needs a key when there is none."""
     is_foreign = service.key_from == "nowhere"
     what = "cannot be asked: there is no API key" + (" for this address" if is_foreign else "")
     return ModelAuthenticationError(service.message(what, _key_step(service, "Set")))
 
 
-def timeout_error(service: Service) -> ModelTimeout:
+def timeout_error(service: ModelService) -> ModelTimeout:
     """Return the error for a service that was silent for too long."""
     what = f"did not answer within {service.silence_seconds:g} seconds"
     step = "Raise `timeout_seconds`, or check whether the server is busy or loading the model."
     return ModelTimeout(service.message(what, step))
 
 
-def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
+def turn_error(limit_seconds: float, service: ModelService) -> ModelTimeout:
     """Return the error for an answer that came, but did not end in time."""
     step = "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`."
     what = f"did not end its turn within {limit_seconds:g} seconds, repeated attempts included"
@@ -322,7 +328,7 @@ def display_url(url: str) -> str:
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")
 
 
-def _key_step(service: Service, verb: str = "Check") -> str:
+def _key_step(service: ModelService, verb: str = "Check") -> str:
     """Return what to do about the key; the environment's is for some addresses only."""
     step = f"{verb} {service.key_places}."
     if service.key_from == "nowhere":

@@ -29,7 +29,7 @@ from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 from .offline_arguments import Slot
 from .offline_results import (
-    Outcome,
+    CallOutcome,
     format_result,
     id_in,
     items_in,
@@ -38,7 +38,7 @@ from .offline_results import (
     pick,
     value_for,
 )
-from .offline_tools import ASKING, GENERIC, Match, Tool, ToolMatcher, hints_in
+from .offline_tools import ASKING, GENERIC, Match, OfflineTool, ToolMatcher, hints_in
 from .offline_values import CHANGING, READING, list_in, roots_in, roots_of, words_refer
 
 WHO = "I am the offline model. I follow rules; ask me for one thing a tool can do."
@@ -139,7 +139,7 @@ class _Turn:
         self.matcher = ToolMatcher(own, today)
         self.tools = self.matcher.tools
         self.searches = any(x.name == TOOL_SEARCH.name for x in request.functions)
-        self.results: list[Outcome] = []
+        self.results: list[CallOutcome] = []
         self.pending: list[tuple[str, JsonObject, str]] = []
         self.answers: dict[tuple[str, str], None] = {}
 
@@ -272,7 +272,7 @@ class _Turn:
             self._say(f'{search.name} did not give exactly one `{slot.name}` for "{name}".')
         return [] if value is None else [value]
 
-    def _look(self, clause: str, after: Tool | None = None) -> bool:
+    def _look(self, clause: str, after: OfflineTool | None = None) -> bool:
         """Answer a question from the first search or list whose result has one of its words."""
         if not (after or ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
@@ -288,7 +288,7 @@ class _Turn:
         return bool(self.pending)
 
     def _look_calls(
-        self, clause: str, names: Sequence[str], after: Tool | None
+        self, clause: str, names: Sequence[str], after: OfflineTool | None
     ) -> Iterator[tuple[str, JsonObject]]:
         searches = [(x, x.query.name) for x in self.tools.values() if x.query]
         for tool, query in searches:
@@ -330,7 +330,7 @@ class _Turn:
 
     # Calls and answers
 
-    def _call(self, name: str, arguments: JsonObject, why: str) -> Outcome | None:
+    def _call(self, name: str, arguments: JsonObject, why: str) -> CallOutcome | None:
         """Return a call's result; if it has none yet, queue the call and return None."""
         key = canonical_json(arguments)
         same = (x for x in self.outcomes if x.name == name and canonical_json(x.arguments) == key)
@@ -341,7 +341,7 @@ class _Turn:
             self.results.append(outcome)
         return outcome
 
-    def _show(self, outcome: Outcome) -> None:
+    def _show(self, outcome: CallOutcome) -> None:
         if outcome.is_error:
             reason = _ERROR.sub("", outcome.text).strip() or "it gave no reason"
             self._say(f"{outcome.name} failed: {reason}")
@@ -367,7 +367,7 @@ class _Turn:
         count = "1 tool" if len(own) == 1 else f"{len(own)} tools"
         return "\n".join([f"{WHO} I have {count}:", *lines, self._examples(), CONNECT])
 
-    def _say_missing(self, tool: Tool, slot: Slot) -> None:
+    def _say_missing(self, tool: OfflineTool, slot: Slot) -> None:
         choices = f" (one of: {', '.join(map(str, slot.choices[:8]))})" if slot.choices else ""
         what = f"the request does not say what `{slot.name}`{choices} should be"
         self._say(f"I would use {tool.name}, but {what}.\n{self._examples()}".strip())

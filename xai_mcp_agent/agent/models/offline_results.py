@@ -21,7 +21,7 @@ _ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     """A completed call with its result."""
 
     name: str
@@ -46,15 +46,15 @@ class Outcome:
         return self.data in ([], {}, "") or (len(fields) < 4 and lists == [[]])
 
 
-def outcomes_in(messages: Sequence[Message]) -> list[Outcome]:
+def outcomes_in(messages: Sequence[Message]) -> list[CallOutcome]:
     """Return the answered calls, in order."""
-    outcomes: list[Outcome] = []
+    outcomes: list[CallOutcome] = []
     for message, call in with_calls(messages):
         if message.get("role") == "tool":
             function = as_object(call.get("function"))
             arguments = as_object(parse_json_text(function.get("arguments")))
             name = str(function.get("name") or message.get("name") or "")
-            outcomes.append(Outcome(name, arguments, text_of(message)))
+            outcomes.append(CallOutcome(name, arguments, text_of(message)))
     return outcomes
 
 

@@ -63,7 +63,7 @@ _SAMPLES = {
 }  # fmt: skip
 
 
-class Tool:
+class OfflineTool:
     """A tool as the matching sees it: its words as roots, like the index."""
 
     def __init__(self, function: FunctionSpec) -> None:
@@ -105,7 +105,7 @@ class Tool:
 class Match:
     """A tool for a clause, with the clause's arguments. `worth` ranks it."""
 
-    tool: Tool
+    tool: OfflineTool
     arguments: Arguments
     worth: float
 
@@ -114,7 +114,7 @@ class ToolMatcher:
     """The tools of one request to the model, by name, and their match with clauses."""
 
     def __init__(self, functions: Sequence[FunctionSpec], today: date) -> None:
-        self.tools = {x.name: Tool(x) for x in functions}
+        self.tools = {x.name: OfflineTool(x) for x in functions}
         self._index = ToolIndex[JsonObject](map(_as_dict, functions))
         self._today = today
         self._has_zones = any(y.topic == "zone" for x in self.tools.values() for y in x.slots)
@@ -137,7 +137,7 @@ class ToolMatcher:
         """Return the values that a text states."""
         return spans_in(text, self._today, zones=self._has_zones)
 
-    def fill(self, tool: Tool, text: str) -> Arguments:
+    def fill(self, tool: OfflineTool, text: str) -> Arguments:
         """Return the arguments that a text states for a tool."""
         return Arguments(tool.function, text, self.spans(text), self._today)
 
@@ -148,11 +148,11 @@ class ToolMatcher:
         examples = dict.fromkeys(x for x, tool in requests if self._understands(x, tool))
         return list(islice(examples, count))
 
-    def _understands(self, request: str, tool: Tool) -> bool:
+    def _understands(self, request: str, tool: OfflineTool) -> bool:
         best = next(iter(self.rank(request)), None)
         return best is not None and best.tool is tool and not best.arguments.missing
 
-    def _may_serve(self, tool: Tool, clause: str, keywords: Sequence[str]) -> bool:
+    def _may_serve(self, tool: OfflineTool, clause: str, keywords: Sequence[str]) -> bool:
         """Return whether the words suffice for the tool, and ask for the change it makes."""
         words, first = re.findall(r"[a-z]+", clause.lower()), _first_root(clause)
         if tool.changes and not _asks_for_change(tool, clause, keywords):
@@ -168,7 +168,7 @@ class ToolMatcher:
             or bool(_alike(x for x in keywords if root(x) not in GENERIC) & tool.roots)
         )
 
-    def _match(self, tool: Tool, clause: str, spans: Sequence[Span], score: float) -> Match:
+    def _match(self, tool: OfflineTool, clause: str, spans: Sequence[Span], score: float) -> Match:
         arguments = Arguments(tool.function, clause, spans, self._today)
         worth = score * (1.2 if _first_root(clause) == tool.leading else 1.0)
         worth *= _conversion_factor(tool.name, clause)
@@ -203,7 +203,7 @@ def _first_root(text: str) -> str:
     return root(word[0]) if word else ""
 
 
-def _asks_for_change(tool: Tool, clause: str, keywords: Sequence[str]) -> bool:
+def _asks_for_change(tool: OfflineTool, clause: str, keywords: Sequence[str]) -> bool:
     """Return whether the clause orders or wishes the tool's change; a question never does."""
     if ASKING.match(clause) or _first_root(clause) in READING:
         return False
@@ -230,7 +230,7 @@ def _conversion_factor(name: str, clause: str) -> float:
     return 3.0 if ends == tuple(map(unit_name, conversion[1:])) else 0.1
 
 
-def _example(tool: Tool, number: int) -> str:
+def _example(tool: OfflineTool, number: int) -> str:
     """Return a request that the rules understand as this tool's call; `number` varies it."""
     usual = example_arguments(tool.function.parameters)
     slots = [x for x in tool.slots if x.is_required or (x.choices and number)]

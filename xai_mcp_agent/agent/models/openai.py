@@ -19,12 +19,12 @@ from ...core.json import JsonObject, as_object, is_list, is_object
 from ...secrets.secrets import Secret
 from ..media import kinds_in
 from ..messages import Message
-from .access import Access
+from .access import ModelAccess
 from .accumulator import ReplySoFar
 from .base import ModelReply, ModelRequest, ModelSettings, OnText
 from .errors import (
-    Failure,
-    Service,
+    AttemptFailure,
+    ModelService,
     body_failure,
     dropped_failure,
     failure_of,
@@ -69,7 +69,7 @@ class OpenAIModel(RetryingModel):
         api_key: Secret | None = None,
         settings: ModelSettings | None = None,
     ) -> None:
-        access = Access(self.provider, model, base_url or None, api_key or None)
+        access = ModelAccess(self.provider, model, base_url or None, api_key or None)
         super().__init__(settings or ModelSettings(), quirks_of(access.bare_url, model))
         self._access = access
         self._model = model
@@ -95,22 +95,24 @@ class OpenAIModel(RetryingModel):
         raise NotImplementedError
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> ModelService:
         return self._access.service(self._settings.timeout_seconds)
 
-    def _learn_from(self, failure: Failure, request: ModelRequest) -> bool:
+    def _learn_from(self, failure: AttemptFailure, request: ModelRequest) -> bool:
         return self._quirks.learn_media(failure.words, kinds_in(request.messages))
 
-    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | AttemptFailure:
         client = await self._connect()
         service = self._service
         response = await self._send(client, request, service)
-        if isinstance(response, Failure):
+        if isinstance(response, AttemptFailure):
             return response
         reply = self._new_reply()
         async with aclosing(_pieces(response, service)) as pieces:
             async for piece in pieces:
-                failure = piece if isinstance(piece, Failure) else body_failure(piece, service)
+                failure = (
+                    piece if isinstance(piece, AttemptFailure) else body_failure(piece, service)
+                )
                 if failure and not reply.is_whole:
                     return failure
                 if not failure and (text := reply.add(piece)):
@@ -131,8 +133,8 @@ class OpenAIModel(RetryingModel):
                 self._client = await anyio.to_thread.run_sync(self._access.open, limit)
             return self._client
 
-    async def _send(self, client: AsyncOpenAI, request: ModelRequest, service: Service) -> Any:
-        """Return the response, body unread; or the `Failure` if no other request is worth a try."""
+    async def _send(self, client: AsyncOpenAI, request: ModelRequest, service: ModelService) -> Any:
+        """Return the response, body unread; or the failure if no other request is worth a try."""
         # Imported here because they are heavy; making the client has loaded them already.
         import httpx2
         import openai
@@ -185,18 +187,18 @@ class OpenAIModel(RetryingModel):
         return {**body, **self._settings.extra_body}
 
 
-async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
+async def _pieces(response: Any, service: ModelService) -> AsyncGenerator[Any]:
     """Yield the answer's chunks: many from a stream, one from a service without streaming.
 
     A stream ends with `[DONE]`, or with a final event; a stream without either was dropped, however
-    cleanly the connection closed. The last piece is then a `Failure`.
+    cleanly the connection closed. The last piece is then an `AttemptFailure`.
     """
     import httpx2  # already loaded
 
     kind = response.headers.get("content-type", "").lower()
     try:
         if "html" in kind:
-            yield Failure(web_page_error(response.status_code, service))
+            yield AttemptFailure(web_page_error(response.status_code, service))
             return
         if "json" in kind and "event-stream" not in kind:
             text = (await response.aread()).decode("utf-8", "replace").strip()

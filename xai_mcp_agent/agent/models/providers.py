@@ -30,10 +30,10 @@ from ...core.json import as_list, as_object
 from ...secrets.secrets import Secret, Secrets
 from ..messages import Message, ToolCall, added_by, text_of, with_calls
 from .access import family_of, key_variable
-from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, Usage
+from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, TokenUsage
 from .errors import (
-    Failure,
-    Service,
+    AttemptFailure,
+    ModelService,
     dropped_failure,
     status_failure,
     timeout_error,
@@ -74,15 +74,15 @@ class NativeModel(RetryingModel):
             await native.__aexit__(None, None, None)
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> ModelService:
         variable = key_variable(self._provider)
         secrets = Secrets([self._key or "", os.environ.get(variable, "")])
         limit = self._settings.timeout_seconds
-        return Service(
+        return ModelService(
             self._provider, self._model, "", limit, key_variable=variable, secrets=secrets
         )
 
-    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | AttemptFailure:
         async with aclosing(self._pieces(request)) as pieces:
             async for piece in pieces:
                 if not isinstance(piece, str):
@@ -90,7 +90,9 @@ class NativeModel(RetryingModel):
                 await on_text(piece)
         return dropped_failure(self._service)
 
-    async def _pieces(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply | Failure]:
+    async def _pieces(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[str | ModelReply | AttemptFailure]:
         """Yield the text as it comes, and finally the reply or the failure."""
         try:
             async with self._opening:
@@ -154,7 +156,7 @@ class NativeModel(RetryingModel):
             _text(response),
             calls,
             _EARLY_ENDS.get(response.finish_reason, "tool_calls" if calls else "stop"),
-            usage=Usage(
+            usage=TokenUsage(
                 usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, reasoning
             ),
             thinking=response.thinking or "",
@@ -232,13 +234,13 @@ def _calls(response: ai.ModelResponse) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-def _failure_of(cause: Exception, service: Service) -> Failure:
-    """Convert an error to a `Failure`. Do not raise the error again: its frames are cleared."""
+def _failure_of(cause: Exception, service: ModelService) -> AttemptFailure:
+    """Convert an error to a failure. Do not raise the error again: its frames are cleared."""
     words = str(getattr(cause, "message", cause))
     try:
         match cause:
             case exceptions.ModelTimeoutError():
-                return Failure(timeout_error(service))
+                return AttemptFailure(timeout_error(service))
             case exceptions.ModelConnectionError():
                 return dropped_failure(service, words)
             case exceptions.ModelHTTPError():
@@ -250,11 +252,13 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
                 body = {"message": words, "code": "content_filter"}
                 return status_failure(0, {}, body, service)
             case ImportError():
-                return Failure(ModelError(service.message("cannot be asked", INSTALL, words)))
+                return AttemptFailure(
+                    ModelError(service.message("cannot be asked", INSTALL, words))
+                )
             case exceptions.UserError():
                 step = f"Set {service.key_places}."
                 error = ModelAuthenticationError(service.message("cannot be asked", step, words))
-                return Failure(error)
+                return AttemptFailure(error)
             case _:
                 return unreadable_failure("could not be used", service, words)
     finally:

@@ -14,7 +14,7 @@ from anyio import sleep
 from ...core.backoff import Backoff
 from ...core.errors import ModelCannotCallFunctions, ModelContextOverflow
 from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
-from .errors import Failure, Service, turn_error
+from .errors import AttemptFailure, ModelService, turn_error
 from .quirks import ServiceQuirks
 
 _RETRIES = 2
@@ -104,18 +104,18 @@ class RetryingModel:
         return min(max(base + extra, 0.0), _MAX_TEMPERATURE)
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> ModelService:
         raise NotImplementedError
 
-    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | AttemptFailure:
         raise NotImplementedError
 
-    def _learn_from(self, failure: Failure, request: ModelRequest) -> bool:
+    def _learn_from(self, failure: AttemptFailure, request: ModelRequest) -> bool:
         """Return whether a changed request makes sense at once."""
         return False
 
 
-def _pause_after(failure: Failure, backoff: Backoff) -> float:
+def _pause_after(failure: AttemptFailure, backoff: Backoff) -> float:
     backoff.count()
     requested = failure.wait_seconds
     if requested and backoff.tries <= _RETRIES:

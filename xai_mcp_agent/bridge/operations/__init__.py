@@ -5,16 +5,18 @@ from __future__ import annotations
 from ...core.calls import Caller
 from ..context import OwnTools
 from .decisions import Deciding
-from .history import History
-from .plans import Planning
+from .history import HistoryOperations
+from .plans import PlanOperations
 from .resources import Resources
 from .rules import Rules
-from .runs import Runs
+from .runs import RunOperations
 from .signing_in import SigningIn
 from .warm import Warm
 
 
-class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn, Warm):
+class Operations(
+    PlanOperations, Deciding, Rules, HistoryOperations, RunOperations, Resources, SigningIn, Warm
+):
     """Operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
 
     def for_caller(self, caller: Caller, own: OwnTools | None = None) -> Operations:

@@ -31,7 +31,7 @@ from ...policy.review import (
     waiting_of,
 )
 from ...sources.canvas import CANVAS
-from ..context import Context
+from ..context import OperationContext
 from .tools import Tools
 
 _MOST_NAMES = 5
@@ -281,7 +281,7 @@ class Deciding(Tools):
 class _AllTools:
     """Tools that a source has or had; several of one name differ in their kind."""
 
-    def __init__(self, context: Context, server: str, source: str) -> None:
+    def __init__(self, context: OperationContext, server: str, source: str) -> None:
         self.source = source
         self._context = context
         self._engine = context.engine

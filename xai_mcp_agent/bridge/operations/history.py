@@ -15,7 +15,7 @@ from ...catalog.entry import Refreshed
 from ...core.errors import BadSetting, StoreFailed, XaiMcpError
 from ...core.tools import Tool
 from ...history.place import StoreStatus
-from ..context import Context
+from ..context import OperationContext
 from ..flows import MOST_FLOWS, flows_around
 from ..store import answer_of
 from .tools import Tools
@@ -23,7 +23,7 @@ from .tools import Tools
 if TYPE_CHECKING:
     from ...history.event import Event
     from ...history.graph import Graph
-    from ...history.history import History as StoredHistory
+    from ...history.history import HistoryOperations as StoredHistory
     from ...history.history import When
     from ...history.records import Records, ToolRecord
     from ...history.tool_changes import ToolChanged, Version
@@ -39,7 +39,7 @@ ANSWER_SECONDS = 120.0
 _ASK_FOR_LESS = "Ask for less, with a limit or a later start, or ask again when it is less busy."
 
 
-class Reading(Context):
+class Reading(OperationContext):
     """Asks the store."""
 
     async def answer(
@@ -63,7 +63,7 @@ class Reading(Context):
         return await self.answer(question, from_any_file=is_only_to_read)
 
 
-class History(Tools, Reading):
+class HistoryOperations(Tools, Reading):
     """Operations on the history. All but `store` raise StoreFailed if it cannot be used."""
 
     async def history(

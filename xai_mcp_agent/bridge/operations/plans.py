@@ -44,7 +44,7 @@ _EXPLAINED_RESULTS = 50  # results of a search, among which a tool may be explai
 _AHEAD = 3
 
 
-class Planning(Search, Reading):
+class PlanOperations(Search, Reading):
     """Planning with the tools that agents may use now."""
 
     async def plan_tools(

@@ -9,11 +9,11 @@ from ...core.errors import UnknownTool
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ...core.util import fill_template
 from ...sources.base import CompletionKind, SourceFeatures
-from ..context import Context
+from ..context import OperationContext
 from ..streams import Changes, OnChange
 
 
-class Resources(Context):
+class Resources(OperationContext):
     """Resources, prompts and subscriptions. All operations raise what `list_resources` raises."""
 
     async def prompts(self) -> dict[str, tuple[Prompt, ...]]:

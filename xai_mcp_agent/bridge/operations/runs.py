@@ -16,7 +16,7 @@ from ...core.approval import RunFacts
 from ...core.calls import check_limit
 from ...core.tools import ToolKey
 from ...search.preferences import Preferences
-from ..context import Context
+from ..context import OperationContext
 from .tools import Tools
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PLAN = "plan"
 """Default name of the agent that makes the calls of a plan."""
 
 
-class Runs(Tools):
+class RunOperations(Tools):
     """Runs of plans."""
 
     async def run_plan(
@@ -82,7 +82,7 @@ class Runs(Tools):
             caller = saved.caller(
                 self.caller, agent, set() if granted is None else granted, facts or RunFacts()
             )
-            context = Context(self.engine, caller, self.own)
+            context = OperationContext(self.engine, caller, self.own)
             tools = PlanTools(context, plan, source, timeout_seconds)
             await tools.prepare(saved.finished, context.preferences(preferences))
             tools.check(places)

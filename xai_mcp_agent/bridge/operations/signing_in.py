@@ -10,10 +10,10 @@ from ...core.errors import SourceFailed
 from ...core.questions import SignIn
 from ...core.tools import Tool
 from ...sources.mcp.auth.token_store import Access, can_be_signed_in_to
-from ..context import Context
+from ..context import OperationContext
 
 
-class SigningIn(Context):
+class SigningIn(OperationContext):
     """Access to servers behind a URL."""
 
     async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:

@@ -18,7 +18,7 @@ from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import MCP, Tool, ToolKey
 from ...settings.entry import SourceSettings
-from ..context import Context, raise_first
+from ..context import OperationContext, raise_first
 
 if TYPE_CHECKING:
     from ...catalog.groups import ToolChoice
@@ -30,7 +30,7 @@ Progress: TypeAlias = Callable[[float, float | None, str], None]
 """`done`, `total` and a message. Called on the bridge's own thread: it should return at once."""
 
 
-class Tools(Context):
+class Tools(OperationContext):
     """Servers, and the tools that they offer."""
 
     async def servers(self) -> list[SourceStatus]:

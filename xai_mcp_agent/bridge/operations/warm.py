@@ -17,12 +17,12 @@ from ...settings.digest import digest_of
 from ...settings.models import Settings
 from ...sources.digest import KEY, digest_of_source
 from ...sources.warm import WarmRoute
-from ..context import Context
+from ..context import OperationContext
 
 logger = logging.getLogger(__name__)
 
 
-class Warm(Context):
+class Warm(OperationContext):
     """Sources between two runs. The caller knows that no run uses the bridge."""
 
     async def doubt(self) -> None:

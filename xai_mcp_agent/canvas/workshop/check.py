@@ -47,7 +47,7 @@ _LAST_LINE = "Finished Executing"
 
 
 @dataclass(frozen=True)
-class Problem:
+class UnfinishedRun:
     """Why a run did not finish: a sentence for a learner, and the original last lines."""
 
     sentence: str
@@ -66,7 +66,7 @@ class LessonCheck:
     lesson: str
     workflow: str | None
     goals: tuple[GoalResult, ...] = ()
-    problem: Problem | None = None
+    problem: UnfinishedRun | None = None
     notes: tuple[str, ...] = ()
     output: str | None = None
     seconds: float = 0.0
@@ -135,12 +135,12 @@ def check_lesson(
     )
 
 
-def why_unusable(folder: Path) -> Problem | None:
+def why_unusable(folder: Path) -> UnfinishedRun | None:
     """Return why no lesson of this folder can run, or None if lessons can."""
     if (folder / COMPONENTS / LIBRARY).is_dir():
         return None
     command = shell_command("xai-mcp-agent", "init", "--workshop", str(folder))
-    return Problem(f"This is not a working folder with our nodes. Run: {command}")
+    return UnfinishedRun(f"This is not a working folder with our nodes. Run: {command}")
 
 
 # The learner's workflow
@@ -178,17 +178,19 @@ def _is_untouched(file: Path, lesson: Lesson) -> bool:
     return file.read_bytes() == (lesson.original_folder / lesson.workflow).read_bytes()
 
 
-def _why_not_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
+def _why_not_run(folder: Path, lesson: Lesson, workflow: Path | None) -> UnfinishedRun | None:
     if workflow is None:
         command = shell_command(
             "xai-mcp-agent", "workshop", "reset", str(lesson.number), str(folder)
         )
-        return Problem(
+        return UnfinishedRun(
             f"There is no {WORKSHOP}/{lesson.folder}/{lesson.workflow}. To get it back, run: "
             f"{command}"
         )
     if workflow.stat().st_size == 0:
-        return Problem(f"{workflow.name} is empty. Save it again from the canvas, or reset it.")
+        return UnfinishedRun(
+            f"{workflow.name} is empty. Save it again from the canvas, or reset it."
+        )
     return None
 
 
@@ -283,14 +285,16 @@ def _text(file: Path) -> str:
 # Its outcome
 
 
-def _problem_of(outcome: _Outcome, events: list[JsonObject]) -> Problem | None:
+def _problem_of(outcome: _Outcome, events: list[JsonObject]) -> UnfinishedRun | None:
     lines = last_lines(outcome.errors)
     if outcome.cut_short:
-        return Problem(f"The workflow was stopped: {outcome.cut_short}.{_where(events)}", lines)
+        return UnfinishedRun(
+            f"The workflow was stopped: {outcome.cut_short}.{_where(events)}", lines
+        )
     if outcome.status == NOT_COMPILED:
-        return Problem(why_not_compiled(outcome.errors), lines)
+        return UnfinishedRun(why_not_compiled(outcome.errors), lines)
     if outcome.status:
-        return Problem(why_stopped(outcome.errors, outcome.output), lines)
+        return UnfinishedRun(why_stopped(outcome.errors, outcome.output), lines)
     return None
 
 

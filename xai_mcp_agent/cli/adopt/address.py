@@ -17,8 +17,8 @@ from .workflow import (
     FLOW_IN,
     FLOW_OUT,
     AdoptedNode,
+    AdoptedWorkflow,
     Remark,
-    Workflow,
     in_port,
     new_id,
     path_of,
@@ -43,7 +43,7 @@ class Address(NamedTuple):
 
 
 def carry_addresses(
-    workflow: Workflow, adopted: Sequence[AdoptedNode], classes: Mapping[str, ComponentClass]
+    workflow: AdoptedWorkflow, adopted: Sequence[AdoptedNode], classes: Mapping[str, ComponentClass]
 ) -> list[Remark]:
     """Draw an AgentModel with the address for each agent, and return a remark about each."""
     addresses = addresses_by_node(workflow)
@@ -58,7 +58,7 @@ def carry_addresses(
     return [_remark(x, address) for x in agents]
 
 
-def addresses_by_node(workflow: Workflow) -> dict[str, Address | None]:
+def addresses_by_node(workflow: AdoptedWorkflow) -> dict[str, Address | None]:
     """Return the nodes that set the address for all agents; None stands for a computed address."""
     addresses: dict[str, Address | None] = {}
     for node_id, node in _authorizing(workflow):
@@ -73,7 +73,7 @@ def addresses_by_node(workflow: Workflow) -> dict[str, Address | None]:
     return addresses
 
 
-def _authorizing(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
+def _authorizing(workflow: AdoptedWorkflow) -> Iterator[tuple[str, JsonObject]]:
     """Yield the components that unlock OpenAI for all others, such as OpenAIAuthorize."""
     for node_id, node in workflow.nodes.items():
         name = node["name"].lower()
@@ -81,14 +81,16 @@ def _authorizing(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
             yield node_id, node
 
 
-def _common_address(workflow: Workflow, addresses: Mapping[str, Address | None]) -> Address | None:
+def _common_address(
+    workflow: AdoptedWorkflow, addresses: Mapping[str, Address | None]
+) -> Address | None:
     """Return the address that applies to all agents, or None if that is unclear."""
     distinct = set(addresses.values())
     is_everywhere = len(addresses) == len(list(_authorizing(workflow)))
     return distinct.pop() if len(distinct) == 1 and is_everywhere else None
 
 
-def _asks_openai(workflow: Workflow, agent: AdoptedNode) -> bool:
+def _asks_openai(workflow: AdoptedWorkflow, agent: AdoptedNode) -> bool:
     if agent.node not in _AGENTS:
         return False
     provider = in_port(workflow.nodes[agent.node_id], _AGENTS[agent.node][0])
@@ -99,7 +101,7 @@ def _asks_openai(workflow: Workflow, agent: AdoptedNode) -> bool:
 
 
 def _draw_model(
-    workflow: Workflow, agent: AdoptedNode, cls: ComponentClass, address: Address
+    workflow: AdoptedWorkflow, agent: AdoptedNode, cls: ComponentClass, address: Address
 ) -> None:
     """Draw an AgentModel above all nodes, run before an agent, with the address at `base_url`."""
     node, model_id = workflow.nodes[agent.node_id], new_id(agent.node_id, _MODEL)
@@ -144,7 +146,7 @@ def _remark(agent: AdoptedNode, address: Address | None) -> Remark:
     return Remark(agent.node, agent.node_id, text, port="base_url")
 
 
-def _no_agent(workflow: Workflow, node_id: str) -> Remark:
+def _no_agent(workflow: AdoptedWorkflow, node_id: str) -> Remark:
     text = (
         "its `base_url` sets the address for all agents, but this workflow has none. Agents "
         "of other workflows do not get it: wire that address to `base_url` of their AgentModel."

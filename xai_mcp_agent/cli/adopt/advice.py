@@ -14,7 +14,7 @@ from ...core.names import did_you_mean
 from ...core.util import LIBRARY
 from .address import AUTHORIZE, addresses_by_node
 from .nodes import is_upstream
-from .workflow import AdoptedNode, Remark, Workflow, library_of, path_of, port_name
+from .workflow import AdoptedNode, AdoptedWorkflow, Remark, library_of, path_of, port_name
 
 # These come with Xircuits and need no installation.
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
@@ -45,7 +45,9 @@ _CLASS = re.compile(r"^class (\w+)\b", re.MULTILINE)
 _IMPORT = re.compile(r"^(?:from|import) .*$", re.MULTILINE)
 
 
-def advice(workflow: Workflow, adopted: Sequence[AdoptedNode], folder: Path) -> Iterator[Remark]:
+def advice(
+    workflow: AdoptedWorkflow, adopted: Sequence[AdoptedNode], folder: Path
+) -> Iterator[Remark]:
     """Yield further remarks; component files are searched from `folder` on."""
     yield from _keys(workflow)
     yield from _texts(workflow, adopted)
@@ -53,7 +55,7 @@ def advice(workflow: Workflow, adopted: Sequence[AdoptedNode], folder: Path) -> 
     yield from _reaching(workflow, folder)
 
 
-def _other_nodes(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
+def _other_nodes(workflow: AdoptedWorkflow) -> Iterator[tuple[str, JsonObject]]:
     """Yield components that are neither ours, nor xai-agent's, nor bundled with Xircuits."""
     for node_id, node in workflow.components():
         path = path_of(node)
@@ -61,7 +63,7 @@ def _other_nodes(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
             yield node_id, node
 
 
-def _keys(workflow: Workflow) -> Iterator[Remark]:
+def _keys(workflow: AdoptedWorkflow) -> Iterator[Remark]:
     addressed = addresses_by_node(workflow)
     for node_id, node in _other_nodes(workflow):
         name = node["name"]
@@ -78,7 +80,7 @@ def _keys(workflow: Workflow) -> Iterator[Remark]:
         yield Remark(name, node_id, text)
 
 
-def _texts(workflow: Workflow, adopted: Sequence[AdoptedNode]) -> Iterator[Remark]:
+def _texts(workflow: AdoptedWorkflow, adopted: Sequence[AdoptedNode]) -> Iterator[Remark]:
     """Yield remarks about the texts wired to adopted nodes."""
     for node in adopted:
         for port in workflow.nodes[node.node_id]["ports"]:
@@ -124,7 +126,7 @@ def _has_doubled_braces(text: str) -> bool:
     return "{{" in text or "}}" in text
 
 
-def _libraries(workflow: Workflow) -> Iterator[Remark]:
+def _libraries(workflow: AdoptedWorkflow) -> Iterator[Remark]:
     """Yield one remark for each library that the workflow still needs."""
     homes: dict[str, dict[str, str]] = {}
     for node_id, node in _other_nodes(workflow):
@@ -143,7 +145,7 @@ def _home(path: str) -> str:
 # Code that reaches into xai-agent
 
 
-def _reaching(workflow: Workflow, folder: Path) -> Iterator[Remark]:
+def _reaching(workflow: AdoptedWorkflow, folder: Path) -> Iterator[Remark]:
     """Yield a remark for each node whose text or source reaches into xai-agent."""
     uses: dict[str, dict[str, str]] = {}
     for node_id, node in workflow.nodes.items():

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from ...console.text import count
 from ...core.json import JsonObject
 from ...secrets.search import tokens_in_text
-from .workflow import Remark, Workflow, port_type
+from .workflow import AdoptedWorkflow, Remark, port_type
 
 _DRAWING = "the drawing"
 _LITERAL, _SECRET = "Literal ", "Literal Secret"
 
 
-def clean_up(workflow: Workflow) -> list[Remark]:
+def clean_up(workflow: AdoptedWorkflow) -> list[Remark]:
     """Repair a workflow in place; return the repairs and warnings about keys in the file."""
     links = workflow.links
     loose = [x for x, link in links.items() if not _has_ends(link, workflow)]
@@ -39,7 +39,7 @@ def clean_up(workflow: Workflow) -> list[Remark]:
     return [*remarks, *_secrets(workflow)]
 
 
-def _has_ends(link: JsonObject, workflow: Workflow) -> bool:
+def _has_ends(link: JsonObject, workflow: AdoptedWorkflow) -> bool:
     return all(
         link.get(f"{side}Port") in workflow.ports
         and workflow.ports[link[f"{side}Port"]][0] == link.get(side)
@@ -61,14 +61,14 @@ def _twins(links: dict[str, JsonObject]) -> Iterator[str]:
         visited.add(ends)
 
 
-def _set_type(link: JsonObject, workflow: Workflow) -> bool:
+def _set_type(link: JsonObject, workflow: AdoptedWorkflow) -> bool:
     """Give a link the type that its ends imply; return whether it changed."""
     out, port = (workflow.ports[link[x]][1] for x in ("sourcePort", "targetPort"))
     before, link["type"] = link.get("type"), workflow.link_type(out, port)
     return before != link["type"]
 
 
-def _restore_ports(workflow: Workflow) -> None:
+def _restore_ports(workflow: AdoptedWorkflow) -> None:
     """Give each port its own wires and missing fields, and each node its port order."""
     wires: dict[str, list[str]] = {}
     for key, link in workflow.links.items():
@@ -92,7 +92,7 @@ def _restore_port(node: JsonObject, port: JsonObject, wires: list[str]) -> None:
         port["dataType"] = node["extras"].get("type", "") if is_literal else port_type(port)
 
 
-def _secrets(workflow: Workflow) -> Iterator[Remark]:
+def _secrets(workflow: AdoptedWorkflow) -> Iterator[Remark]:
     """Yield literals that hold keys; their values are never printed."""
     for node_id, node in workflow.nodes.items():
         if _holds_a_key(node):

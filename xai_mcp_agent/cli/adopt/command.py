@@ -15,7 +15,7 @@ from ...core.shell import shell_command
 from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
-from ..frame import Output, Report
+from ..frame import Report, ReportFrame
 from ..output import compilable, line, write_file
 from .address import carry_addresses
 from .advice import advice
@@ -24,8 +24,8 @@ from .nodes import convert_nodes
 from .parameters import add_parameters
 from .workflow import (
     AdoptedNode,
+    AdoptedWorkflow,
     Remark,
-    Workflow,
     library_of,
     path_of,
     read_workflow,
@@ -92,7 +92,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
 # Target
 
 
-def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
+def _place(file: Path, workflow: AdoptedWorkflow, target: Target) -> tuple[Path, bool]:
     """Return the file to write, and whether it may replace another."""
     if target.in_place:
         return file, True
@@ -106,7 +106,7 @@ def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
 
 
 def adopt(
-    frame: Output,
+    frame: ReportFrame,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Workflows made with xai-agent.")
     ],

@@ -11,9 +11,9 @@ from ...drawing.components import ComponentClass, PortSpec
 from ...drawing.nodes import DYNAMIC
 from .workflow import (
     AdoptedNode,
+    AdoptedWorkflow,
     ChangedPort,
     Remark,
-    Workflow,
     extras_of,
     library_of,
     new_port,
@@ -36,7 +36,7 @@ class _Match(NamedTuple):
 
 
 def convert_nodes(
-    workflow: Workflow, classes: Mapping[str, ComponentClass]
+    workflow: AdoptedWorkflow, classes: Mapping[str, ComponentClass]
 ) -> tuple[list[AdoptedNode], list[Remark]]:
     """Replace the classes of nodes with ours from `classes`; wires and values stay.
 
@@ -85,7 +85,9 @@ def _fits(port: JsonObject, spec: PortSpec) -> bool:
     return old == spec.type or not {old, spec.type} & {*DYNAMIC}
 
 
-def _convert(workflow: Workflow, node_id: str, cls: ComponentClass, match: _Match) -> AdoptedNode:
+def _convert(
+    workflow: AdoptedWorkflow, node_id: str, cls: ComponentClass, match: _Match
+) -> AdoptedNode:
     node = workflow.nodes[node_id]
     path, changed, ports = path_of(node), list[ChangedPort](), list[JsonObject]()
     for spec, matches in match.ports:

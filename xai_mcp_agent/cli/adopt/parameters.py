@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...console.text import cut
 from ...core.json import JsonObject
 from ...secrets.search import tokens_in_text
-from .workflow import AdoptedNode, Remark, Workflow, in_port
+from .workflow import AdoptedNode, AdoptedWorkflow, Remark, in_port
 
 _TOOL, _ARGUMENTS, _PARAMETERS = "AgentDefineTool", "tool_args", "parameters"
 # For each lookup node, the port of the dict and the port of the key.
@@ -26,7 +26,7 @@ _IN_CODE = re.compile(r"""\btool_args\s*(?:\[|\.get\()\s*(['"])(\w{1,80})\1""")
 _MAX_NAME_CHARS = 40  # length of a parameter's name in a remark
 
 
-def add_parameters(workflow: Workflow, adopted: Iterable[AdoptedNode]) -> Iterator[Remark]:
+def add_parameters(workflow: AdoptedWorkflow, adopted: Iterable[AdoptedNode]) -> Iterator[Remark]:
     """Wire parameters to each drawn tool, and return a remark about each."""
     for node in adopted:
         if node.node != _TOOL:
@@ -45,7 +45,7 @@ def _out_ports(node: JsonObject, name: str | None = None) -> Iterator[JsonObject
     return (x for x in node["ports"] if not x["in"] and name in (None, x["label"]))
 
 
-def _types_looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
+def _types_looked_up(workflow: AdoptedWorkflow, tool: JsonObject) -> dict[str, str]:
     """Return the names that nodes behind a tool look up in its arguments, with their types."""
     types: dict[str, str] = {}
     for out in _out_ports(tool, _ARGUMENTS):
@@ -58,13 +58,13 @@ def _types_looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
     return types
 
 
-def _type(workflow: Workflow, reader: JsonObject) -> str:
+def _type(workflow: AdoptedWorkflow, reader: JsonObject) -> str:
     """Return the type of the ports that receive a value; text if they have none."""
     targets = (port for out in _out_ports(reader) for _, port in workflow.targets(out))
     return next((_TYPES[x["dataType"]] for x in targets if x["dataType"] in _TYPES), _DEFAULT_TYPE)
 
 
-def _types_in_code(workflow: Workflow, tool: str) -> dict[str, str]:
+def _types_in_code(workflow: AdoptedWorkflow, tool: str) -> dict[str, str]:
     """Return the names that code in texts behind a tool reads, such as `tool_args["city"]`."""
     texts = (
         workflow.text_at(port) or ""
@@ -75,7 +75,7 @@ def _types_in_code(workflow: Workflow, tool: str) -> dict[str, str]:
     return {x[2]: _DEFAULT_TYPE for text in texts for x in _IN_CODE.finditer(text)}
 
 
-def _behind(workflow: Workflow, tool: str) -> Iterator[str]:
+def _behind(workflow: AdoptedWorkflow, tool: str) -> Iterator[str]:
     """Yield the nodes that the tool leads to."""
     visited, waiting = {tool}, [tool]
     while waiting:

@@ -107,7 +107,7 @@ class WorkflowFileError(XaiMcpError):
     """A file that cannot be read or written, or is not a workflow; the message names the place."""
 
 
-class Workflow:
+class AdoptedWorkflow:
     """Workflow that is changed in place. `ports` maps a port's id to its node's id and the port."""
 
     def __init__(self, document: JsonObject) -> None:
@@ -209,7 +209,7 @@ class Workflow:
 # Reading
 
 
-def read_workflow(file: Path) -> Workflow:
+def read_workflow(file: Path) -> AdoptedWorkflow:
     """Read a workflow.
 
     Raises:
@@ -224,7 +224,7 @@ def read_workflow(file: Path) -> Workflow:
         raise WorkflowFileError(
             f"{file} is not a workflow: {where or 'the whole'}: {problem['msg']}.{_HINT}"
         ) from None
-    workflow = Workflow(document)
+    workflow = AdoptedWorkflow(document)
     if len(workflow.ports) != sum(len(x["ports"]) for x in workflow.nodes.values()):
         raise WorkflowFileError(
             f"{file}: two ports have one id, so it is unclear what is wired to which. "

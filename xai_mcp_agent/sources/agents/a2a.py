@@ -15,11 +15,11 @@ from ...core.backoff import Backoff
 from ...core.errors import SourceClosed, SourceFailed
 from ...core.json import JsonObject, as_list, as_object, as_text, is_object
 from ..polling import NotYet, poll
-from .answer import Answer, Tell
+from .answer import AgentAnswer, Tell
 from .card import Card
 from .http import MAX_ANSWER_BYTES, AgentHttp
 from .messages import (
-    Request,
+    AgentRequest,
     Update,
     UpdateReader,
     as_old_rest,
@@ -63,7 +63,7 @@ class A2aAgent:
         self._is_rpc = card.interface.binding == "JSONRPC"
         self._reader = UpdateReader(deep_data=card.interface.is_old and not self._is_rpc)
 
-    async def ask(self, request: Request, answer: Answer, tell: Tell) -> None:
+    async def ask(self, request: AgentRequest, answer: AgentAnswer, tell: Tell) -> None:
         """Send a message, and collect updates in `answer` until the task is settled."""
         try:
             async with aclosing(self._send(request)) as updates:
@@ -84,10 +84,10 @@ class A2aAgent:
         """Ask the agent to stop working on a task."""
         await self._call("cancel", {"id": task_id})
 
-    async def _poll(self, answer: Answer, tell: Tell) -> None:
+    async def _poll(self, answer: AgentAnswer, tell: Tell) -> None:
         """Poll the task until it is settled."""
 
-        async def ask(lost: int) -> Answer | NotYet:
+        async def ask(lost: int) -> AgentAnswer | NotYet:
             words = answer.words
             try:
                 answer.take(await self._call("get", {"id": answer.task_id, "historyLength": 0}))
@@ -102,7 +102,7 @@ class A2aAgent:
         if not answer.is_settled:
             await poll(ask, Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
 
-    async def _send(self, request: Request) -> AsyncGenerator[Update]:
+    async def _send(self, request: AgentRequest) -> AsyncGenerator[Update]:
         """Send a message; yield the updates of a stream, or the only update of a response."""
         streams, message = self.card.streams, build_message(request)
         params: JsonObject = {"configuration": {} if streams else {"returnImmediately": True}}

@@ -40,7 +40,7 @@ def is_id(text: str) -> bool:
 
 
 @dataclass
-class Answer:
+class AgentAnswer:
     """The updates so far. `words` are the agent's own about its current state."""
 
     state: str = ""
@@ -76,7 +76,7 @@ class Answer:
         yield from results
 
 
-def result_of(answer: Answer) -> ToolResult:
+def result_of(answer: AgentAnswer) -> ToolResult:
     """Return the result for the caller. A question is not an error: the model can answer it.
 
     Call it in a thread, because large data takes long to write as JSON.
@@ -97,7 +97,7 @@ def result_of(answer: Answer) -> ToolResult:
     return ToolResult(tuple(contents), structured, is_error, tuple(_notes(answer)))
 
 
-def _notes(answer: Answer) -> Iterator[str]:
+def _notes(answer: AgentAnswer) -> Iterator[str]:
     """Yield notes on how the model can continue."""
     task, context = answer.task_id, answer.context_id
     of_task = f"task_id {task}" + (f" and context_id {context}" if context else "")

@@ -31,7 +31,7 @@ AnswerPart: TypeAlias = ResultPart | DataPart
 
 
 @dataclass(frozen=True)
-class Request:
+class AgentRequest:
     """A message to an agent. `skill` is the id of the chosen skill, `remark` names it in words."""
 
     message: str
@@ -73,7 +73,7 @@ def text_in(parts: Iterator[AnswerPart] | list[AnswerPart] | tuple[AnswerPart, .
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def build_message(request: Request) -> JsonObject:
+def build_message(request: AgentRequest) -> JsonObject:
     """Return a message in the form of 1.0."""
     parts: list[JsonObject] = [{"text": request.message}]
     if request.data is not None:

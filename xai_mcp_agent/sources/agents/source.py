@@ -21,10 +21,10 @@ from ...settings.sources import AgentSettings
 from ..choice import choose
 from ..progress import ProgressListener
 from ..reading import ReadSource
-from .answer import Answer, is_id, result_of
+from .answer import AgentAnswer, is_id, result_of
 from .card import Card, CardReader
-from .messages import Request
-from .tools import Offer, offers_of
+from .messages import AgentRequest
+from .tools import SkillTool, offers_of
 
 if TYPE_CHECKING:
     from .a2a import A2aAgent
@@ -52,7 +52,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         self._settings = settings
         self._reader = CardReader(settings.url)
         self._http: AgentHttp | None = None
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, SkillTool] = {}
         self._readings, self._good_until = 0, 0.0
 
     async def own(self, observer: Observer) -> None:
@@ -82,7 +82,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         request = _request(invocation, offer, agent.card)
         if invocation.check is not None:
             invocation.check()
-        answer, notes = Answer(), list[str]()
+        answer, notes = AgentAnswer(), list[str]()
         progress = _Progress(invocation.on_progress, agent.words, notes)
         try:
             with anyio.fail_after(remaining_seconds(limit, anyio.current_time() - started)):
@@ -180,7 +180,7 @@ def _connect(settings: AgentSettings, mask: Mask) -> AgentHttp:
     return AgentHttp(settings, mask)
 
 
-def _request(invocation: ToolInvocation, offer: Offer, card: Card) -> Request:
+def _request(invocation: ToolInvocation, offer: SkillTool, card: Card) -> AgentRequest:
     """Return the message to send.
 
     Raises:
@@ -196,6 +196,6 @@ def _request(invocation: ToolInvocation, offer: Offer, card: Card) -> Request:
     names_skill = skill is not None and len(card.skills) > 1 and not ids["task_id"]
     remark = f"(Use your skill {skill.title or skill.id}.)" if skill and names_skill else ""
     skill_id = skill.id if skill else ""
-    return Request(
+    return AgentRequest(
         arguments["message"], arguments.get("data"), **ids, skill=skill_id, remark=remark
     )

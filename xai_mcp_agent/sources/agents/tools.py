@@ -40,24 +40,24 @@ _PARAMETERS: JsonObject = {
 
 
 @dataclass(frozen=True)
-class Offer:
+class SkillTool:
     """A tool and its skill; None for the agent as a whole."""
 
     tool: Tool
     skill: Skill | None
 
 
-def offers_of(card: Card, source: str) -> dict[str, Offer]:
+def offers_of(card: Card, source: str) -> dict[str, SkillTool]:
     """Return a tool for each skill, by name; one for an agent without skills."""
     if not card.skills:
-        return {_ASK: Offer(_tool(source, _ASK, "", card.description, card), None)}
-    offers: dict[str, Offer] = {}
+        return {_ASK: SkillTool(_tool(source, _ASK, "", card.description, card), None)}
+    offers: dict[str, SkillTool] = {}
     for skill in card.skills:
         name = _name(skill)
         if name in offers:
             digest = hashlib.sha256(skill.id.encode()).hexdigest()[:8]
             name = f"{name[: _MAX_NAME - 9]}_{digest}"
-        offers[name] = Offer(_tool(source, name, skill.title, skill.description, card), skill)
+        offers[name] = SkillTool(_tool(source, name, skill.title, skill.description, card), skill)
     return offers
 
 

@@ -48,7 +48,7 @@ class ListedFile:
 
 
 @dataclass(frozen=True)
-class Listing:
+class FolderListing:
     """The result of `list_files`; `is_complete` unless there are more files."""
 
     files: list[ListedFile]
@@ -69,16 +69,16 @@ class Workspace:
     def list_files(
         self,
         folder: Annotated[str, Field(description="One folder in it. Empty: all.")] = "",
-    ) -> Listing:
+    ) -> FolderListing:
         """List the files of the workspace, or of one folder in it, with all folders below."""
         parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
         if not parts and not os.path.exists(self._folder):
-            return Listing([], is_complete=True)  # nothing has been written yet
+            return FolderListing([], is_complete=True)  # nothing has been written yet
         unreadable: list[str] = []
         with _explain_errors(folder or "the workspace"):
             files = [*islice(self._files_below(parts, unreadable), _MAX_FILES + 1)]
         is_complete = len(files) <= _MAX_FILES and not unreadable
-        return Listing(files[:_MAX_FILES], is_complete)
+        return FolderListing(files[:_MAX_FILES], is_complete)
 
     def read_file(self, path: _Path) -> str:
         """Read a text file of the workspace."""

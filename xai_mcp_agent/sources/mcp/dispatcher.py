@@ -69,7 +69,7 @@ class ServerClient(Client):
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         transport: Any = self.server
         read, write = await exit_stack.enter_async_context(transport)
-        return _Session(
+        return _UncheckedSession(
             dispatcher=ServerDispatcher(read, write, self._connection, self._on_notice),
             sampling_callback=self.sampling_callback,
             sampling_capabilities=self.sampling_capabilities,
@@ -80,7 +80,7 @@ class ServerClient(Client):
         )
 
 
-class _Session(ClientSession):
+class _UncheckedSession(ClientSession):
     async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
         """Skip the SDK's check: our session adds a note to a result that breaks its schema.
 

@@ -14,9 +14,9 @@ from ...core.json import JsonObject, as_list, as_object
 from .bodies import FORM, JSON, MULTIPART, base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
 from .keywords import is_example, types_of
-from .plan import Body, Part, Placement, Style
+from .plan import Body, FormPart, Placement, Style
 from .request import TOKEN
-from .schemas import Notes, Schemas
+from .schemas import SchemaNotes, Schemas
 
 # The styles of each location, the default first.
 _STYLES: dict[str, tuple[Style, ...]] = {
@@ -101,7 +101,7 @@ def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
 
 
 def parameter_arguments(
-    parameters: Iterable[JsonObject], path: str, schemas: Schemas, notes: Notes
+    parameters: Iterable[JsonObject], path: str, schemas: Schemas, notes: SchemaNotes
 ) -> list[Argument]:
     """Return the arguments for these parameters, path parameters first.
 
@@ -120,7 +120,7 @@ def parameter_arguments(
     return sorted(arguments, key=lambda x: _ORDER.index(x.placement.location))
 
 
-def _is_usable(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> bool:
+def _is_usable(parameter: JsonObject, in_path: Iterable[str], notes: SchemaNotes) -> bool:
     """Return whether a parameter becomes an argument.
 
     Raises:
@@ -147,7 +147,7 @@ def _is_usable(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> b
     return False
 
 
-def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -> Argument:
+def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: SchemaNotes) -> Argument:
     name, location = parameter["name"], parameter["in"]
     content, media_type, schema = as_object(parameter.get("content")), "", parameter.get("schema")
     if content and "schema" not in parameter:
@@ -198,7 +198,7 @@ def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool
 
 
 def body_arguments(
-    request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
+    request_body: JsonObject, schemas: Schemas, notes: SchemaNotes, *, is_optional: bool
 ) -> tuple[Body | None, list[Argument]]:
     """Return the body to send and its arguments, or None if there is nothing to send.
 
@@ -232,7 +232,7 @@ def body_arguments(
     notes.add(*flat.notes.lines)
     arguments: list[Argument] = []
     for name, x in flat.properties.items():
-        part = parts.get(name, Part())
+        part = parts.get(name, FormPart())
         argument_schema = _file_schema(x) if part.is_file and not part.is_list else x
         is_required = name in flat.required
         arguments.append(
@@ -247,7 +247,7 @@ class _Flat:
     def __init__(self) -> None:
         self.properties: dict[str, JsonObject | bool] = {}
         self.required: dict[str, None] = {}
-        self.notes = Notes()
+        self.notes = SchemaNotes()
 
 
 def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
@@ -297,9 +297,9 @@ def _file_schema(schema: JsonObject | bool) -> JsonObject:
 # Parts of a form
 
 
-def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> dict[str, Part]:
+def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> dict[str, FormPart]:
     """Return how to write each property of a form, over all its alternatives."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, FormPart] = {}
     queue, visited = [schema], set[int]()
     while queue and len(visited) < _MAX_PARTS:
         resolved, _ = schemas.resolve(queue.pop())
@@ -312,7 +312,7 @@ def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> di
     return parts
 
 
-def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Part:
+def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> FormPart:
     shape = schemas.resolve(schema)[0]
     is_list = "array" in types_of(shape)
     item = schemas.resolve(shape.get("items"))[0] if is_list else shape
@@ -322,15 +322,15 @@ def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Par
         style = encoding.get("style")
         style = style if style in _STYLES["query"] else "form"
         explode = encoding.get("explode", style in ("form", "deepObject")) is not False
-        return Part("", style, explode, encoding.get("allowReserved") is True, is_list=is_list)
+        return FormPart("", style, explode, encoding.get("allowReserved") is True, is_list=is_list)
     media_type = text_of(encoding.get("contentType"), _MAX_NAME).partition(",")[0].strip()
     is_file = kind == MULTIPART and _is_file(item, media_type)
     is_object = bool({"object", "array"} & types_of(item)) or "properties" in item
     if kind == FORM and not is_object and not media_type:
-        return Part(style="form", is_list=is_list)
+        return FormPart(style="form", is_list=is_list)
     if not media_type or "*" in media_type:
         media_type = JSON if is_object else "application/octet-stream" if is_file else "text/plain"
-    return Part(media_type, is_file=is_file, is_list=is_list)
+    return FormPart(media_type, is_file=is_file, is_list=is_list)
 
 
 def _is_file(item: JsonObject, media_type: str) -> bool:

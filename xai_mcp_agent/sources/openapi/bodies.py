@@ -17,7 +17,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from ...core.json import is_list, is_object
 from .plan import (
     Body,
-    Part,
+    FormPart,
     Unwritable,
     content_text,
     in_query,
@@ -88,7 +88,7 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _form_pairs(body: Body, value: Any) -> Iterator[tuple[str, str]]:
     for name, member in _members(value):
-        part = body.parts.get(name, Part())
+        part = body.parts.get(name, FormPart())
         if part.style:
             encode = in_query if part.allow_reserved else in_url
             yield from pairs(name, member, part.style, part.explode, encode)
@@ -96,7 +96,7 @@ def _form_pairs(body: Body, value: Any) -> Iterator[tuple[str, str]]:
             yield from ((in_url(name), in_url(_field_text(part, x))) for x in _each(part, member))
 
 
-def _field_text(part: Part, value: Any) -> str:
+def _field_text(part: FormPart, value: Any) -> str:
     """Write a field in its media type; text stays unquoted even if that is JSON."""
     is_text = isinstance(value, str) and is_json(base_of(part.media_type))
     if part.is_file or not part.media_type or is_text:
@@ -104,7 +104,7 @@ def _field_text(part: Part, value: Any) -> str:
     return content_text(value, part.media_type)
 
 
-def _each(part: Part, value: Any) -> list[Any]:
+def _each(part: FormPart, value: Any) -> list[Any]:
     """Return the values of a field; a list without a media type has one for each item."""
     if is_list(value) and (part.is_list or part.is_file or not part.media_type):
         return [x for x in value if x is not None]
@@ -129,7 +129,7 @@ def _multipart(body: Body, kind: str, value: Any) -> Content:
 
 def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the fields of one property in the HTTP library's form."""
-    part = body.parts.get(name, Part())
+    part = body.parts.get(name, FormPart())
     if part.style and not part.is_file:
         for key, text in pairs(name, value, part.style, part.explode, str):
             yield key, (None, text.encode("utf-8", "replace"))
@@ -148,7 +148,7 @@ def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield name, (None, data, _part_type(part, item))
 
 
-def _part_type(part: Part, value: Any) -> str | None:
+def _part_type(part: FormPart, value: Any) -> str | None:
     """Return the `Content-Type` of a part, or None for plain text."""
     media_type = part.media_type
     if media_type and not media_type.startswith("text/plain") and "*" not in media_type:

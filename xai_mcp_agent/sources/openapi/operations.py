@@ -26,7 +26,7 @@ from .bodies import base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
 from .plan import RequestPlan
 from .request import TOKEN
-from .schemas import Definition, Notes, Schemas
+from .schemas import Definition, SchemaNotes, Schemas
 from .swagger import NoServer, inputs_of, security_needs, server_url, success_responses
 
 logger = logging.getLogger(__name__)
@@ -189,7 +189,7 @@ class _Converter:
     def _operation(self, endpoint: _Endpoint, name: str) -> Operation:
         document, operation, method = self._document, endpoint.operation, endpoint.method
         document.spend(_OPERATION_WORK)
-        notes, document_path = Notes(), _clean_path(endpoint.path)
+        notes, document_path = SchemaNotes(), _clean_path(endpoint.path)
         levels = endpoint.path_item.get("parameters"), operation.get("parameters")
         merged = merge_parameters(document, *levels)
         parameters, request_body = inputs_of(document, operation, merged)
@@ -220,7 +220,7 @@ class _Converter:
         )
         return Operation(tool, plan, operation.get("deprecated") is True)
 
-    def _input_schema(self, arguments: list[Argument], notes: Notes) -> JsonObject:
+    def _input_schema(self, arguments: list[Argument], notes: SchemaNotes) -> JsonObject:
         """Return one schema for all arguments, and add the notes of its definitions."""
         properties = {x.placement.argument: x.schema for x in arguments}
         schema: JsonObject = {"type": "object", "properties": properties}
@@ -240,7 +240,7 @@ class _Converter:
         schemas = self._responses
         try:
             first = self._document.follow(next(described, None)).get("schema")
-            resolved, _ = schemas.resolve(schemas.translate(first, Notes()))
+            resolved, _ = schemas.resolve(schemas.translate(first, SchemaNotes()))
             if resolved.get("type") != "object" and "properties" not in resolved:
                 return None
             schema: JsonObject = {**resolved, "type": "object"}
@@ -251,7 +251,7 @@ class _Converter:
             return None
         return _with_definitions(schema, definitions)
 
-    def _base_url(self, endpoint: _Endpoint, notes: Notes) -> str:
+    def _base_url(self, endpoint: _Endpoint, notes: SchemaNotes) -> str:
         if self._server is not None:
             return self._server
         try:

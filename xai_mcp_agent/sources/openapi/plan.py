@@ -45,7 +45,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """The format of one property of a form.
 
     With `is_file` it is sent as bytes with a file name, with a `style` like a query parameter,
@@ -71,7 +71,7 @@ class Body:
     media_type: str
     argument: str = ""
     is_required: bool = False
-    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    parts: Mapping[str, FormPart] = field(default_factory=dict[str, FormPart])
 
 
 @dataclass(frozen=True, slots=True)

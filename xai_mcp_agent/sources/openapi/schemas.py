@@ -49,7 +49,7 @@ _BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "x-nullable", "depr
 _CHOICES = ("oneOf", "anyOf")
 
 
-class Notes:
+class SchemaNotes:
     """Notes for a person on differences between a tool and its document."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Definition:
     target: Any
     schema: JsonObject | bool = field(default_factory=dict[str, Any])
     uses: frozenset[str] | None = None
-    notes: Notes = field(default_factory=Notes)
+    notes: SchemaNotes = field(default_factory=SchemaNotes)
     characters: int = 0
 
 
@@ -85,7 +85,7 @@ class Schemas:
         self._bases: dict[str, Definition] = {}
         self._closures: dict[frozenset[str], list[Definition]] = {}
 
-    def translate(self, schema: Any, notes: Notes) -> JsonObject | bool:
+    def translate(self, schema: Any, notes: SchemaNotes) -> JsonObject | bool:
         """Translate one schema; `closure` returns the definitions that it refers to.
 
         Raises:
@@ -115,13 +115,13 @@ class Schemas:
         self.document.spend(_DEFINITION_WORK * len(definitions))
         return definitions
 
-    def resolve(self, schema: Any) -> tuple[JsonObject, Notes]:
+    def resolve(self, schema: Any) -> tuple[JsonObject, SchemaNotes]:
         """Return a translated schema, or the definition it only refers to, with its notes.
 
         Raises:
             BadReference: the definition refers to a place that is not allowed.
         """
-        result, notes = as_object(schema), Notes()
+        result, notes = as_object(schema), SchemaNotes()
         for _ in range(_MAX_CHAIN):
             reference = result.get("$ref")
             if not isinstance(reference, str) or result.keys() - {"$ref", "description"}:
@@ -224,7 +224,7 @@ def _uses_of(schema: Any) -> frozenset[str]:
 class _Translation:
     """Translation of one schema. `home` is the definition that contains it."""
 
-    def __init__(self, schemas: Schemas, notes: Notes, home: Definition | None) -> None:
+    def __init__(self, schemas: Schemas, notes: SchemaNotes, home: Definition | None) -> None:
         self._schemas = schemas
         self._document = schemas.document
         self._notes = notes

@@ -47,7 +47,7 @@ _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
 
 @dataclass(frozen=True)
-class Offer:
+class DocumentOffer:
     """The content of a document; `inventory` is the choice that the settings make.
 
     `parts` are the URIs of the files that it refers to, each with its stamp from before it was
@@ -66,7 +66,7 @@ class Offer:
         return is_same and all(_stamp(x) == stamp for x, stamp in self.parts.items())
 
 
-class OpenApiSource(ReadSource[Offer]):
+class OpenApiSource(ReadSource[DocumentOffer]):
     """A `Source` over one service. It sends nothing to the service before the first call."""
 
     kind = OPENAPI
@@ -151,13 +151,13 @@ class OpenApiSource(ReadSource[Offer]):
     async def _stamp(self) -> object:
         return await self._reader.stamp()
 
-    async def _read(self) -> Offer:
+    async def _read(self) -> DocumentOffer:
         return await self._reader.read(self._last.value if self._last else None)
 
     def _title(self) -> str:
         return self._last.value.title if self._last else ""
 
-    def _inventory_of(self, value: Offer) -> Inventory:
+    def _inventory_of(self, value: DocumentOffer) -> Inventory:
         return value.inventory
 
 
@@ -194,7 +194,7 @@ class DocumentReader:
         except TimeoutError as cause:
             raise self._too_slow("Check that its disk responds.") from cause
 
-    async def read(self, before: Offer | None) -> Offer:
+    async def read(self, before: DocumentOffer | None) -> DocumentOffer:
         """Return the current offer, or `before` itself if the document has not changed.
 
         Raises:
@@ -211,7 +211,7 @@ class DocumentReader:
         self._parts = offer.parts
         return offer
 
-    async def _open(self, before: Offer | None) -> Offer:
+    async def _open(self, before: DocumentOffer | None) -> DocumentOffer:
         file = Path(self._settings.spec)
         try:
             data = await self._in_thread(partial(read_file, file))
@@ -222,7 +222,7 @@ class DocumentReader:
             raise self._failure(problem, "Correct `spec` in the settings.") from cause
         return await self._convert(data, file.as_uri(), files_beside(file), before)
 
-    async def _fetch(self, before: Offer | None) -> Offer:
+    async def _fetch(self, before: DocumentOffer | None) -> DocumentOffer:
         url = self._settings.spec
         # An unchanged document may have changed parts.
         is_conditional = before is not None and not before.parts
@@ -295,8 +295,10 @@ class DocumentReader:
 
         return fetch
 
-    async def _convert(self, data: bytes, uri: str, read: Read, before: Offer | None) -> Offer:
-        def convert_document() -> Offer:
+    async def _convert(
+        self, data: bytes, uri: str, read: Read, before: DocumentOffer | None
+    ) -> DocumentOffer:
+        def convert_document() -> DocumentOffer:
             if before is not None and before.is_of(data):
                 return before
             return _offer(self._settings, data, uri, read)
@@ -319,7 +321,7 @@ class DocumentReader:
         return SourceFailed(self._settings.name, problem, next_step)
 
 
-def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offer:
+def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> DocumentOffer:
     """Return the offer of a document and all files that it refers to."""
     parts: dict[str, object] = {}
 
@@ -332,7 +334,7 @@ def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offe
     operations = {x.name: x for x in conversion.operations}
     title = f"{document.title} {document.version}".strip()
     inventory = _inventory_of(settings, operations, conversion.problems)
-    return Offer(title, operations, inventory, sha256(data).digest(), parts)
+    return DocumentOffer(title, operations, inventory, sha256(data).digest(), parts)
 
 
 def _stamp(uri: str) -> object:

@@ -28,7 +28,7 @@ _MAX_PROGRESS_CHARS = 200
 _EXECUTING = "Executing: "  # what Xircuits prints before each node
 
 
-class Output(StderrLog):
+class ChildOutput(StderrLog):
     """Last lines that a workflow printed, on stdout or stderr, and its current node."""
 
     node = ""
@@ -67,7 +67,7 @@ class Output(StderrLog):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChildAnswer:
     """Answer of a child; if it ended without one, its exit code."""
 
     value: JsonObject | None
@@ -87,8 +87,8 @@ class Answer:
 
 
 async def ask_child(
-    request: JsonObject, folder: str, env: Mapping[str, str], output: Output
-) -> Answer:
+    request: JsonObject, folder: str, env: Mapping[str, str], output: ChildOutput
+) -> ChildAnswer:
     """Start a process, return its answer, and end it with everything that it started.
 
     Cancellation ends it at once. `env` is added to all our variables: a workflow is the user's own
@@ -100,7 +100,7 @@ async def ask_child(
             _PYTHON, {**os.environ, **env}, folder, output, _CLOSE_SECONDS
         )
     except OSError as cause:
-        return Answer(None, refusal=str(cause))
+        return ChildAnswer(None, refusal=str(cause))
     try:
         with suppress(anyio.BrokenResourceError):  # it has already ended; handled below
             process.write(json.dumps({**request, "path": _import_path(folder)}).encode())
@@ -118,10 +118,10 @@ def _import_path(folder: str) -> list[str]:
     return list(dict.fromkeys((folder, *ours)))
 
 
-async def _answer(process: ChildProcess, line: bytes | None) -> Answer:
+async def _answer(process: ChildProcess, line: bytes | None) -> ChildAnswer:
     if line is None or isinstance(line, CutLine | UnfinishedLine):
         await process.wait_for_exit()
-        return Answer(None, process.exit_code)
+        return ChildAnswer(None, process.exit_code)
     if len(line) > LONG_BYTES:
-        return Answer(await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True))
-    return Answer(read_json(line))
+        return ChildAnswer(await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True))
+    return ChildAnswer(read_json(line))

@@ -26,7 +26,7 @@ from ...settings.sources import WorkflowSettings
 from ..canvas import result_of
 from ..progress import ProgressListener
 from ..reading import ReadSource, file_stamp
-from .process import Answer, Output, ask_child
+from .process import ChildAnswer, ChildOutput, ask_child
 
 # Each is a Python process; further calls wait for their turn.
 _MAX_AT_ONCE = 4
@@ -46,7 +46,7 @@ _CYCLE_FIX = "Break the cycle: take AgentUseWorkflow, or the entry, out of the i
 
 
 @dataclass(frozen=True)
-class Workflow:
+class WorkflowTool:
     """A workflow from a child process: the tool, and the request that runs it."""
 
     tool: Tool
@@ -57,7 +57,7 @@ class Workflow:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, settings: WorkflowSettings, script: JsonObject) -> Workflow:
+    def of(cls, settings: WorkflowSettings, script: JsonObject) -> WorkflowTool:
         """Combine the answer of the child process with the settings.
 
         Raises:
@@ -152,7 +152,7 @@ def _unknown_arguments(settings: WorkflowSettings, parameters: JsonObject) -> li
     return [problem.format(x, did_you_mean(x, parameters)).rstrip() for x in wrong]
 
 
-class WorkflowSource(ReadSource[Workflow]):
+class WorkflowSource(ReadSource[WorkflowTool]):
     """A `Source` over one workflow. Child processes compile and run it."""
 
     kind = WORKFLOW
@@ -176,10 +176,14 @@ class WorkflowSource(ReadSource[Workflow]):
         return await self.run(workflow, invocation, limit, anyio.current_time() - started)
 
     async def run(
-        self, workflow: Workflow, invocation: ToolInvocation, limit: float, spent_seconds: float = 0
+        self,
+        workflow: WorkflowTool,
+        invocation: ToolInvocation,
+        limit: float,
+        spent_seconds: float = 0,
     ) -> ToolResult:
         """Run a workflow that `read` returned; see `call`. Some of the limit is spent already."""
-        output, notes = Output(self._mask), list[str]()
+        output, notes = ChildOutput(self._mask), list[str]()
         try:
             with anyio.fail_after(remaining_seconds(limit, spent_seconds)):
                 async with self._turns:
@@ -194,10 +198,14 @@ class WorkflowSource(ReadSource[Workflow]):
         return replace(result, notes=(*result.notes, *notes))
 
     async def _run(
-        self, workflow: Workflow, invocation: ToolInvocation, output: Output, notes: list[str]
-    ) -> Answer:
+        self,
+        workflow: WorkflowTool,
+        invocation: ToolInvocation,
+        output: ChildOutput,
+        notes: list[str],
+    ) -> ChildAnswer:
         request = workflow.run_request(self._settings, invocation.arguments)
-        answers: list[Answer] = []
+        answers: list[ChildAnswer] = []
         async with anyio.create_task_group() as tasks:
             if invocation.on_progress is not None:
                 listener = ProgressListener(invocation.on_progress, notes)
@@ -206,7 +214,9 @@ class WorkflowSource(ReadSource[Workflow]):
             tasks.cancel_scope.cancel()
         return answers[0]
 
-    async def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
+    async def _result(
+        self, workflow: WorkflowTool, answer: ChildAnswer, output: ChildOutput
+    ) -> ToolResult:
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
             # Not masked, because it is for the model; in a thread, because it may be megabytes.
@@ -223,7 +233,7 @@ class WorkflowSource(ReadSource[Workflow]):
     def _title(self) -> str:
         return os.path.basename(self._settings.file)
 
-    def _inventory_of(self, value: Workflow) -> Inventory:
+    def _inventory_of(self, value: WorkflowTool) -> Inventory:
         is_off = guard(*self._settings.disabled_tools)(value.tool.name)
         disabled, tools = ((value.tool.name,), ()) if is_off else ((), (value.tool,))
         return Inventory(self.name, tools, notes=value.notes, disabled=disabled)
@@ -242,10 +252,10 @@ class WorkflowSource(ReadSource[Workflow]):
             problem = f"checking it for changes did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
 
-    async def _read(self) -> Workflow:
+    async def _read(self) -> WorkflowTool:
         return await self.read()
 
-    async def read(self) -> Workflow:
+    async def read(self) -> WorkflowTool:
         """Compile and read the workflow, also if no task owns the source.
 
         Raises:
@@ -261,10 +271,10 @@ class WorkflowSource(ReadSource[Workflow]):
         if "unusable" in script:
             problem, fix = script["unusable"]
             raise SourceFailed(self.name, problem, fix)
-        return Workflow.of(self._settings, script)
+        return WorkflowTool.of(self._settings, script)
 
     async def _read_in_child(self) -> JsonObject:
-        limit, output = self._settings.start_timeout_seconds, Output(self._mask)
+        limit, output = self._settings.start_timeout_seconds, ChildOutput(self._mask)
         file = self._settings.file
         try:
             # Never beside the workflow: that folder is the user's.
@@ -283,7 +293,7 @@ class WorkflowSource(ReadSource[Workflow]):
             raise SourceFailed(self.name, problem, fix, output.tail())
         return answer.value
 
-    async def _ask(self, request: JsonObject, output: Output) -> Answer:
+    async def _ask(self, request: JsonObject, output: ChildOutput) -> ChildAnswer:
         env = {**self._settings.env, CHAIN_VARIABLE: chain_with(self._settings.file)}
         return await ask_child(request, self._folder, env, output)
 
