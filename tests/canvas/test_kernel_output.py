@@ -9,7 +9,7 @@ from xai_mcp_agent.console.surface import CARD
 
 _RUN = """
 from xai_mcp_agent.agent.events import RunFinished, RunStarted, ToolFinished
-from xai_mcp_agent.agent.models.base import Usage
+from xai_mcp_agent.agent.models.base import TokenUsage
 from xai_mcp_agent.console.console import Console
 from xai_mcp_agent.core.results import ToolResult
 
@@ -22,7 +22,7 @@ _AGENT = """
 with Console("helper", show) as console:
     console.show(RunStarted("helper", "m", "native", ()))
     console.show(ToolFinished("1", "add", {}, ToolResult.of_text(hostile), 0.5, ""))
-    console.show(RunFinished("**3**", "answered", 1, 1, 1.0, Usage()))
+    console.show(RunFinished("**3**", "answered", 1, 1, 1.0, TokenUsage()))
 """
 _CAPTURE = f"""
 import contextlib, io

@@ -123,7 +123,9 @@ def serve(
             tools=tools,
             author=Path.cwd() if author else None,
         )
-        access = serving.Access(host, port, token, needs_token=not no_token) if http else None
+        access = (
+            serving.EndpointAccess(host, port, token, needs_token=not no_token) if http else None
+        )
         return _serve_clients(frame, options, access, with_admin=admin)
     if group or unprefixed or author or tools != "all":
         raise typer.BadParameter(
@@ -139,7 +141,7 @@ def serve(
 
 
 def _serve_clients(
-    frame: Frame, options: Options, access: serving.Access | None, *, with_admin: bool
+    frame: Frame, options: Options, access: serving.EndpointAccess | None, *, with_admin: bool
 ) -> None:
     """Serve over HTTP with this access, else over stdin and stdout."""
     with frame.bridge() as (bridge, _):

@@ -38,7 +38,7 @@ _RUNS = """
 import pathlib, time
 tick = lambda: None
 from xai_mcp_agent.agent.events import RunFailed, RunFinished, RunStarted, ToolFinished, ToolStarted
-from xai_mcp_agent.agent.models.base import Usage
+from xai_mcp_agent.agent.models.base import TokenUsage
 from xai_mcp_agent.console.console import Console
 from xai_mcp_agent.core.results import ToolResult
 
@@ -53,7 +53,7 @@ def run(name, answer, result="done", error=""):
         console.show(RunStarted(name, "m", "native", ("add",), asked="What is it?"))
         console.show(ToolStarted("1", "add", {"a": result}))
         console.show(ToolFinished("1", "add", {}, ToolResult.of_text(result), 0.5, ""))
-        end = RunFinished(answer, "answered", 1, 1, 1.0, Usage())
+        end = RunFinished(answer, "answered", 1, 1, 1.0, TokenUsage())
         console.show(RunFailed(error) if error else end)
 """
 _START = """
@@ -294,7 +294,7 @@ AgentRun().execute({{}})
     ("event", "in_block"),
     [
         ("console.show(RunFailed('db: it refused. Start `db` again.'))", False),
-        ("console.show(RunFinished('Done.', 'answered', 1, 1, 1.0, Usage()))", True),
+        ("console.show(RunFinished('Done.', 'answered', 1, 1, 1.0, TokenUsage()))", True),
     ],
     ids=["failed", "after the answer"],
 )
@@ -407,7 +407,7 @@ for x in range(3):
     console.show(ToolFinished(str(x), f"more_{x}", {}, ToolResult.of_text("more"), 0.5, ""))
 """
 _LAST = """
-console.show(RunFinished("It is done.", "answered", 1, 1, 1.0, Usage()))
+console.show(RunFinished("It is done.", "answered", 1, 1, 1.0, TokenUsage()))
 console.__exit__(None, None)
 """
 

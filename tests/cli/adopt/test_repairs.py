@@ -18,8 +18,7 @@ from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.workflows import AdoptedWorkflow as Flow
-from tools.workflows import LiteralNode
+from tools.workflows import LiteralNode, Workflow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow, WorkflowFileError
@@ -141,9 +140,9 @@ def test_any_broken_file_is_adopted_or_refused_by_name(tmp_path: Path, data: st.
 # Keys
 
 
-def with_keys() -> Flow:
+def with_keys() -> Workflow:
     """Draw keys at the right ports, and at wrong ones by mistake."""
-    flow = Flow("keys", upstream_components())
+    flow = Workflow("keys", upstream_components())
     access = flow.node("OpenAIAuthorize", organization=LiteralNode(KEY), base_url=LiteralNode(KEY))
     memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name=KEY)
     agent = flow.node(

@@ -23,8 +23,7 @@ from .tools import Tools
 if TYPE_CHECKING:
     from ...history.event import Event
     from ...history.graph import Graph
-    from ...history.history import HistoryOperations as StoredHistory
-    from ...history.history import When
+    from ...history.history import History, When
     from ...history.records import Records, ToolRecord
     from ...history.tool_changes import ToolChanged, Version
     from ...history.usage import Stats
@@ -42,9 +41,7 @@ _ASK_FOR_LESS = "Ask for less, with a limit or a later start, or ask again when 
 class Reading(OperationContext):
     """Asks the store."""
 
-    async def answer(
-        self, question: Callable[[StoredHistory], T], *, from_any_file: bool = False
-    ) -> T:
+    async def answer(self, question: Callable[[History], T], *, from_any_file: bool = False) -> T:
         """Return the history's answer, once it has everything that happened before.
 
         `from_any_file`: also read a file that cannot be written.
@@ -57,7 +54,7 @@ class Reading(OperationContext):
         asking = recorder.read(question) if from_any_file else recorder.ask(question)
         return await answer_of(recorder.place, asking, ANSWER_SECONDS, _ASK_FOR_LESS)
 
-    async def look_up(self, question: Callable[[StoredHistory], T]) -> T:
+    async def look_up(self, question: Callable[[History], T]) -> T:
         """Like `answer`, for reading only: also from a file that we cannot write."""
         is_only_to_read = self.engine.recorder.place.is_only_to_read
         return await self.answer(question, from_any_file=is_only_to_read)
@@ -93,7 +90,7 @@ class HistoryOperations(Tools, Reading):
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
         since = with_zone(since)
 
-        def events(history: StoredHistory) -> list[Event]:
+        def events(history: History) -> list[Event]:
             # loads SQLAlchemy, as everything in that thread does
             from ...history.events_table import Range
 
@@ -270,7 +267,7 @@ def with_zone(moment: datetime | None) -> datetime | None:
 # caller on a loop should wait for.
 
 
-def _nothing(_: StoredHistory) -> None:
+def _nothing(_: History) -> None:
     pass
 
 
