@@ -1,12 +1,14 @@
-"""Imports point one way, and importing the package is cheap.
+"""Imports point one way, importing the package is cheap, and names are unique.
 
 Who decided it: design.md section 2, The house.
 """
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +117,18 @@ def modules_after(code: str) -> set[str]:
         cwd=PACKAGE.parent, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
     return set(process.stdout.split())
+
+
+def test_every_class_has_a_name_of_its_own():
+    """A reader who meets `Place` or `Answer` need not ask which; see style.md, Names."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(str(file.relative_to(PACKAGE)))
+    # Nodes have the names that xai-agent gave them; an operation of OpenAPI is called so there.
+    allowed = {"AgentModel", "AgentRun", "Operation"}
+    assert {x: y for x, y in files.items() if len(y) > 1 and x not in allowed} == {}
 
 
 def test_importing_all_component_files_loads_nothing_heavy_but_xircuits():
