@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from subprocess import PIPE
-from time import monotonic
 from typing import cast
 
 import anyio
@@ -47,9 +46,9 @@ _TERM_GRACE_SECONDS = 1.0  # then SIGKILL
 _EXIT_POLL_SECONDS = 0.01  # between two checks whether killed processes have ended
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _EXIT_SECONDS = 0.3
-# How often to scan for descendants: while the process writes, when it may have started some, and
+# How soon to scan for descendants after output, when the process may have started some, and
 # otherwise. Once a parent has died suddenly, nothing shows which children were its own.
-_SCAN_WHILE_WRITING_SECONDS = 0.2
+_SCAN_AFTER_OUTPUT_SECONDS = 0.2  # not at once: that would slow down the answer, and other starts
 _SCAN_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -182,8 +181,6 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._exited = anyio.Event()
         self._stderr_ended = anyio.Event()
         self._line_count = 0
-        self._scan_at = 0.0
-        self._next_scan: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int:
@@ -233,8 +230,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._end(in_a_hurry)
 
     async def _end(self, in_a_hurry: bool) -> None:
-        if self._next_scan is not None:
-            self._next_scan.cancel()
+        self._next_scan.cancel()
         try:
             if self.stdout_ended:
                 await self.wait_for_exit()
@@ -274,8 +270,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Start watching the new process."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
-        # Not at once: scans would slow down many servers that start together.
-        self._scan_in(_SCAN_WHILE_WRITING_SECONDS)
+        loop = asyncio.get_running_loop()
+        self._next_scan = loop.call_later(_SCAN_AFTER_OUTPUT_SECONDS, self._scan)
         # Asking for more than a pipe holds, as asyncio does, costs ten times as much as reading.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -289,8 +285,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 self._has_line.set()
             if len(self._lines) > _MAX_UNREAD_LINES:
                 self._stdout().pause_reading()
-            if monotonic() >= self._scan_at:
-                self._scan()
+            loop = asyncio.get_running_loop()
+            if self._next_scan.when() > (soon := loop.time() + _SCAN_AFTER_OUTPUT_SECONDS):
+                self._next_scan.cancel()
+                self._next_scan = loop.call_at(soon, self._scan)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Note that one of its pipes was closed."""
@@ -331,15 +329,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _scan(self) -> None:
         """Look for descendants in a thread: a machine may have thousands of processes."""
-        self._scan_in(_SCAN_SECONDS)
+        loop = asyncio.get_running_loop()
+        self._next_scan = loop.call_later(_SCAN_SECONDS, self._scan)
         with suppress(RuntimeError):  # Python is shutting down and starts no more threads
-            asyncio.get_running_loop().run_in_executor(None, self._family.scan)
-
-    def _scan_in(self, seconds: float) -> None:
-        if self._next_scan is not None:
-            self._next_scan.cancel()
-        self._scan_at = monotonic() + _SCAN_WHILE_WRITING_SECONDS
-        self._next_scan = asyncio.get_running_loop().call_later(seconds, self._scan)
+            loop.run_in_executor(None, self._family.scan)
 
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))

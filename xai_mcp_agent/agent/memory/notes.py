@@ -169,7 +169,7 @@ class NoteStore:
                 make_private_folder(file.parent)
                 os.close(open_private(file, os.O_RDWR | os.O_CREAT))
             uri = f"{file.as_uri()}?mode={'rw' if writes else 'ro'}"
-            database = sqlite3.connect(uri, _LOCK_SECONDS, isolation_level=None, uri=True)
+            database = sqlite3.connect(uri, timeout=_LOCK_SECONDS, isolation_level=None, uri=True)
             with closing(database):
                 yield database
         except (OSError, sqlite3.Error) as cause:
