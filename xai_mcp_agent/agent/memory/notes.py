@@ -13,6 +13,7 @@ import logging
 import os
 import sqlite3
 import threading
+import weakref
 from array import array
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
@@ -97,6 +98,7 @@ class NoteStore:
         self._has_warned = False
         self._by_agent: dict[str, _AgentNotes] = {}
         self._in_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._in_memory.close)
         if content:
             self._in_memory.deserialize(content)
         self._in_memory.execute(_TABLE)
