@@ -115,7 +115,7 @@ def _add_slow_tools(server: MCPServer) -> None:
 
     @server.tool()
     async def wait(label: str) -> str:
-        """Wait until it is told to stop."""
+        """Wait until the call is cancelled."""
         began.append(label)
         try:
             await anyio.sleep_forever()

@@ -214,7 +214,7 @@ def test_a_refused_offer_writes_nothing_and_explains_why(work: Path, cli: Cli, o
     assert (work / "mcp_settings.json").read_bytes() == before
     ran = cli("registry show com.example/database --allow runtime-options")
     assert (ran.status, "--allow image-tag" in ran.err) == (1, True)
-    assert ran.out.startswith("com.example/database 3.1.0, from team"), "with what is known of it"
+    assert ran.out.startswith("com.example/database 3.1.0, from team"), "it is shown all the same"
 
 
 def test_a_wrong_value_on_the_command_line_is_wrong_usage(work: Path, cli: Cli):
