@@ -12,14 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.fault_server import entry
-from tests.support.model_endpoint import (
-    ModelEndpoint,
-    calls,
-    fails,
-    hangs,
-    model_endpoint,
-    says,
-)
+from tests.support.model_endpoint import ModelEndpoint, calls, fails, hangs, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import (

@@ -14,14 +14,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
-from xai_mcp_agent import (
-    Bridge,
-    ServerError,
-    StoreFailed,
-    Subject,
-    UnknownServer,
-    UnknownTool,
-)
+from xai_mcp_agent import Bridge, ServerError, StoreFailed, Subject, UnknownServer, UnknownTool
 from xai_mcp_agent.core.tools import MCP
 
 ECHO = Subject(MCP, "it", "echo")

@@ -93,9 +93,7 @@ def test_each_finished_call_of_a_killed_process_is_stored_once(
     assert not abandoned_journals(lasting_place)
 
 
-def test_a_running_call_of_another_process_is_not_reported(
-    lasting_place: Place,
-):
+def test_a_running_call_of_another_process_is_not_reported(lasting_place: Place):
     with recorder_in(lasting_place) as one:
         number = one.note_call(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:

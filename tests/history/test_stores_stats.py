@@ -61,9 +61,7 @@ def test_statistics_match_the_events(writer: ReportWriter):
                 assert max(exact, 1e-6) <= percentile * 1.0001 <= max(exact, 1e-6) * 1.06
 
 
-def test_refused_calls_do_not_count_and_an_argument_named_error_is_no_error(
-    writer: ReportWriter,
-):
+def test_refused_calls_do_not_count_and_an_argument_named_error_is_no_error(writer: ReportWriter):
     odd: Any = {"error": "x", "status": "error"}
     writer.record([
         call_event(LOG, NOON, 0.5, arguments=odd), call_event(LOG, NOON, 0.5, "bad", odd),

@@ -109,10 +109,10 @@ class _Life:
 def record(folder: Path) -> Rows:
     """Play every life; the rows are its steps."""
     rows: Rows = {}
-    for transport, era in (("stdio", "modern"), ("http", "legacy")):
+    for transport in ("stdio", "http"):
         own = folder / transport
         own.mkdir()
-        with living_server(transport, era, own) as peer:
+        with living_server(transport, own) as peer:
             rows |= _with_prefix(transport, _life(peer))
     rows |= _with_prefix("decisions", _decisions(folder))
     return rows

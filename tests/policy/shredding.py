@@ -49,12 +49,7 @@ def tool(server: str, name: str, *params: str, **annotations: bool) -> Tool:
 def tool_entry(name: str, description: str = "", **annotations: bool) -> dict[str, Any]:
     """Return a tool as a server lists it."""
     optional = {"annotations": annotations} if annotations else {}
-    return {
-        "name": name,
-        "description": description,
-        "inputSchema": {"type": "object"},
-        **optional,
-    }
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}, **optional}
 
 
 def run_all(

@@ -27,13 +27,7 @@ from tests.support.bridges import wait_for_tool
 from tests.support.fault_server import entry
 from tests.support.http_service import as_json, http_service
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent import (
-    ApprovalAnswer,
-    ApprovalRequest,
-    Bridge,
-    load_settings,
-    settings_from,
-)
+from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, load_settings, settings_from
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller, ToolInvocation

@@ -28,13 +28,7 @@ from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_requests, last_message, run, tools_of_request
 from tests.support.model_endpoint import Step, calls
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import (
-    Bridge,
-    DefinitionChanged,
-    NotAccepted,
-    NoTools,
-    ReviewNeeded,
-)
+from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, ReviewNeeded
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run as command
 from xai_mcp_agent.core.calls import ToolInvocation

@@ -13,12 +13,7 @@ from xai_mcp_agent.core.errors import RulesUnknown
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.tables import rules as table
-from xai_mcp_agent.policy.stored_rules import (
-    StoredRules,
-    put_rules,
-    read_rules,
-    remove_rules,
-)
+from xai_mcp_agent.policy.stored_rules import StoredRules, put_rules, read_rules, remove_rules
 
 
 def rule(name: str, then: str = "deny") -> dict[str, Any]:

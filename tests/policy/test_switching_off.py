@@ -20,13 +20,7 @@ from tests.support.journals import calls_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import (
-    Bridge,
-    LockFailed,
-    NoTools,
-    UnknownServer,
-    UnknownTool,
-)
+from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
 

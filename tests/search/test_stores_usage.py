@@ -28,9 +28,7 @@ def agent(tmp_path: Path) -> Iterator[LearningAgent]:
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
 
 
-def test_requests_are_stored_apart_from_the_log_which_names_the_tool(
-    agent: LearningAgent,
-) -> None:
+def test_requests_are_stored_apart_from_the_log_which_names_the_tool(agent: LearningAgent) -> None:
     agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="office")
     for text in ("bill  the\ncustomer.", "Bill the customer."):
         agent.learn(BILL, text, toolbelt="office")
@@ -53,9 +51,7 @@ def test_secrets_in_requests_are_not_stored(lasting: LearningAgent) -> None:
     assert not any(b"zebra" in x or b"horse" in x for x in files_of(lasting))
 
 
-def test_a_tool_a_server_or_everything_can_be_forgotten_and_the_log_says_so(
-    place: Place,
-) -> None:
+def test_a_tool_a_server_or_everything_can_be_forgotten_and_the_log_says_so(place: Place) -> None:
     other = ToolKey("mcp", "shop", "refund")
     with LearningAgent(place) as agent:
         for key in (BILL, other, SING):

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from sqlalchemy import delete
 
-from tests.support.processes import wait_until
 from tests.support.recorded import place_of_file
 from xai_mcp_agent import Bridge, Event, Records
 from xai_mcp_agent.bridge.operations import Operations
@@ -55,14 +54,6 @@ def records_of(bridge: Bridge) -> Records:
 def short(events: list[Event]) -> list[tuple[str, str]]:
     """Return what changed, and the ids of the subjects."""
     return [(x.change, x.context_id) for x in events]
-
-
-def wait_for_change(bridge: Bridge, change: str, times: int) -> None:
-    """Wait until there are so many events of this change."""
-    wait_until(
-        lambda: [x.change for x in events_of(bridge)].count(change) >= times,
-        f"{change} is in the history",
-    )
 
 
 def events_in_file(file: Path) -> list[Event]:

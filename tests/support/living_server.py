@@ -1,4 +1,4 @@
-"""A server whose tools a test changes, and which it kills: over stdio and HTTP, in both eras."""
+"""A server whose tools a test changes, and which it kills: over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support import fault_server
 from tests.support.fault_http import FaultHttp, fault_http
-from tests.support.histories import events_of, wait_for_change
+from tests.support.histories import events_of
 from tests.support.journals import pids_in
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, JsonObject
@@ -27,13 +27,10 @@ def tool(name: str, **more: Any) -> JsonObject:
 
 
 class OverStdio:
-    """A server that is a child of ours."""
+    """A server of 2026-07-28 that is a child of ours."""
 
-    transport = "stdio"
-
-    def __init__(self, folder: Path, era: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self._options, self._journal = folder / "options.json", folder / "journal"
-        self._era = era
 
     def entry(self) -> JsonObject:
         """Return its entry in a settings file."""
@@ -42,7 +39,7 @@ class OverStdio:
 
     def offer(self, *tools: JsonObject) -> None:
         """Set its tools from the next start on."""
-        options = {"era": self._era, "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
+        options = {"era": "modern", "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
         self._options.write_text(json.dumps(options), encoding="utf-8")
 
     def lose(self, _bridge: Bridge, *tools: JsonObject) -> None:
@@ -50,16 +47,9 @@ class OverStdio:
         self.offer(*tools)
         os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
 
-    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """Do the same as `lose`, and wait until the bridge notices it."""
-        self.lose(bridge, *tools)
-        wait_for_change(bridge, "disconnected", times=2)  # it was stopped on purpose before
-
 
 class OverHttp:
-    """A server that somebody else runs."""
-
-    transport = "http"
+    """A server of 2025-11-25 that somebody else runs."""
 
     def __init__(self, peer: FaultHttp) -> None:
         self._peer = peer
@@ -75,21 +65,22 @@ class OverHttp:
     def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
         """End it like a crash; once the bridge notices, start it again with these tools."""
         wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
-        failures = [x.change for x in events_of(bridge)].count("failed")
+
+        def failures() -> int:
+            return [x.change for x in events_of(bridge)].count("failed")
+
+        earlier = failures()
         self._peer.stop()
-        wait_for_change(bridge, "failed", times=failures + 1)
+        wait_until(lambda: failures() > earlier, "the bridge has noticed it")
         self.offer(*tools)  # not before: it may be asked once more until it is gone
         self._peer.start()
 
-    kill = lose
-
 
 @contextmanager
-def living_server(kind: str, era: str, folder: Path) -> Generator[OverStdio | OverHttp]:
-    """Yield a server over one of the transports, in one of the eras."""
-    if kind == "stdio":
-        yield OverStdio(folder, era)
+def living_server(transport: str, folder: Path) -> Generator[OverStdio | OverHttp]:
+    """Yield a server over one of the transports."""
+    if transport == "stdio":
+        yield OverStdio(folder)
     else:
-        is_older = era == "legacy"
-        with fault_http(era=era, sessions=is_older, standing=is_older) as peer:
+        with fault_http(era="legacy", sessions=True, standing=True) as peer:
             yield OverHttp(peer)
