@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import subprocess
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
-from tests.support.histories import recorded_events, recorder_in
+from tests.support.histories import call_numbers, recorded_events, recorder_in, start_writer
 from tests.support.processes import is_running, wait_until
-from tests.support.warm_python import warm_python
-from xai_mcp_agent import Event, Subject, ToolKey
+from xai_mcp_agent import Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.call_journal import (
@@ -28,7 +26,6 @@ from xai_mcp_agent.history.recording.call_journal import (
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.views.history import event_json, events_text
 
-ROOT = Path(__file__).parents[2]
 NOTES_SAVE = Subject(MCP, "notes", "save")
 SAVE, LOOK = (ToolKey("mcp", "notes", name) for name in ("save", "look"))
 _SECONDS = 60.0
@@ -41,25 +38,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def numbers(events: list[Event], change: str) -> list[int]:
-    return [x.payload["arguments"]["number"] for x in events if x.change == change]
-
-
 def kill_after(place: Place, count: int) -> None:
     """Kill a process after this many calls have returned."""
-    store = str(place.file or place.url.replace("+psycopg", ""))
-    command = [warm_python(), "-m", "tests.support.history_writer", store, str(place.folder)]
-    with subprocess.Popen(
-        [*command, "notes", "0", str(count), "0"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
+    process, pid = start_writer(place, "notes", 0, count, 0)
+    with process:
         assert process.stdout is not None
-        pid = int(process.stdout.readline())
         lines = [process.stdout.readline() for _ in range(count + 1)]
         process.kill()
-        process.wait(_SECONDS)
     # A warm Python is another process, which ends a moment later.
     wait_until(lambda: not is_running(pid), "the process that makes calls has ended", _SECONDS)
     assert lines[-1] == b"waits\n"
@@ -76,11 +61,11 @@ def test_each_finished_call_of_a_killed_process_is_stored_once(
     with monkeypatch.context() as killed:
         killed.setattr(AbandonedJournal, "remove", AbandonedJournal.release)
         with recorder_in(lasting_place) as recorder:
-            assert numbers(recorded_events(recorder), "begun") == [_CALLS]
+            assert call_numbers(recorded_events(recorder), "begun") == [_CALLS]
     with recorder_in(lasting_place) as recorder:
         all_events = recorded_events(recorder)
-        assert sorted(numbers(all_events, "called")) == list(range(_CALLS))
-        assert numbers(all_events, "begun") == [_CALLS]
+        assert sorted(call_numbers(all_events, "called")) == list(range(_CALLS))
+        assert call_numbers(all_events, "begun") == [_CALLS]
         unfinished = next(x for x in all_events if x.change == "begun")
         assert {unfinished.run} == {x.run for x in all_events if x.change == "called"}
         assert event_json(unfinished)["payload"]["status"] == "unknown"
@@ -97,7 +82,7 @@ def test_a_running_call_of_another_process_is_not_reported(lasting_place: Place)
     with recorder_in(lasting_place) as one:
         number = one.note_call(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
-            assert numbers(recorded_events(other), "begun") == []
+            assert call_numbers(recorded_events(other), "begun") == []
         one.record_call(SAVE, 0.1, "", {"number": 1}, number=number)
     with recorder_in(lasting_place) as recorder:
         assert [x.change for x in recorded_events(recorder)] == ["called"]
@@ -166,7 +151,7 @@ def test_no_call_is_lost_while_the_disk_is_full(tmp_path: Path, monkeypatch: pyt
     recorder.flush().result(_SECONDS)
     assert not recorder.trouble
     recorder.record_call(SAVE, 0.1, "", {"number": 1}, number=under_way)
-    assert sorted(numbers(recorded_events(recorder), "called")) == list(range(1, 21))
+    assert sorted(call_numbers(recorded_events(recorder), "called")) == list(range(1, 21))
     recorder.close(_SECONDS)
     assert not list((tmp_path / ".xircuits").glob("*.calls-*"))
     assert len(warnings) == 1

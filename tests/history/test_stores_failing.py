@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import Server, place_of
-from tests.support.histories import recorded_events, recorder_in
+from tests.support.histories import call_numbers, recorded_events, recorder_in
 from tests.support.processes import free_port, wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
@@ -84,12 +84,6 @@ def refused(recorder: HistoryRecorder) -> StoreFailed:
     reason = answer.exception()
     assert isinstance(reason, StoreFailed)
     return reason
-
-
-def numbers(recorder: HistoryRecorder) -> list[int]:
-    return [
-        x.payload["arguments"]["number"] for x in recorded_events(recorder) if x.change == "called"
-    ]
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -192,7 +186,7 @@ def test_reports_wait_while_the_disk_is_full(tmp_path: Path, caplog: pytest.LogC
             call(recorder, 3)
             assert "disk" in refused(recorder).problem
         settle(recorder)
-        assert numbers(recorder) == [1, 2, 3]
+        assert call_numbers(recorded_events(recorder)) == [1, 2, 3]
         assert recorder.trouble == ""
     (line,) = warnings(caplog)
     assert "history.db" in line
@@ -218,7 +212,7 @@ def test_a_new_file_replaces_one_that_was_deleted_during_use(
         settle(recorder)
         changes = [x.change for x in recorded_events(recorder)]
         assert changes == ["connected", "discovered", "discovered", "called"]
-        assert numbers(recorder) == [2]
+        assert call_numbers(recorded_events(recorder)) == [2]
     assert ["deleted" in x for x in warnings(caplog)] == [True]
 
 
@@ -239,7 +233,7 @@ def test_a_restarted_server_gets_the_missing_reports(
         finally:
             postgresql.start()
         settle(recorder)
-        assert numbers(recorder) == [1, 2, 3]
+        assert call_numbers(recorded_events(recorder)) == [1, 2, 3]
         positions = [x.position for x in recorded_events(recorder)]
         assert positions == list(range(1, len(positions) + 1))
         assert len({x.run for x in recorded_events(recorder)}) == 1
@@ -259,7 +253,7 @@ def test_reports_wait_while_another_program_locks_the_file(tmp_path: Path):
             assert "locked" in wait_for_trouble(recorder)
             other.execute("COMMIT")
         settle(recorder)
-        assert numbers(recorder) == [1000]
+        assert call_numbers(recorded_events(recorder)) == [1000]
 
 
 # The writer
@@ -276,7 +270,7 @@ def test_a_bug_of_ours_is_not_reported_as_damage(tmp_path: Path):
         with pytest.raises(KeyError, match="ours"):
             recorder.ask(mistaken).result(_SECONDS)
         call(recorder, 1000)
-        assert numbers(recorder) == [1000]
+        assert call_numbers(recorded_events(recorder)) == [1000]
     assert not [*tmp_path.glob(".xircuits/*.damaged-*")]
 
 
@@ -293,7 +287,7 @@ def test_waiting_reports_do_not_fill_the_memory(
         wait_until(lambda: len(warnings(caplog)) > 1, "the warning appears", _SECONDS)
         folder.unlink()
         settle(recorder)
-        assert numbers(recorder) == list(range(150, 250))
+        assert call_numbers(recorded_events(recorder)) == list(range(150, 250))
     assert [x for x in warnings(caplog) if "dropped" in x]
     assert warnings(caplog)[-1].startswith("150 events could not")
     caplog.clear()

@@ -6,18 +6,15 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.histories import rebuild
+from tests.support.histories import call_numbers, rebuild, start_writer
 from tests.support.history_writer import LOOK, SAVE
-from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Records
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 
-ROOT = Path(__file__).parents[2]
 _SECONDS = 90.0
 _WRITES, _LIVES, _AT_ONCE = 10_000, 2, 100
 _WRITERS, _EACH = 30, 20
@@ -31,13 +28,8 @@ class Writers:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, source: str, first: int, count: int, each: int) -> subprocess.Popen[bytes]:
-        store = str(self._place.file or self._place.url.replace("+psycopg", ""))
-        words = [store, str(self._place.folder), source, str(first), str(count), str(each)]
-        command = [warm_python(), "-m", "tests.support.history_writer", *words]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        process, _ = start_writer(self._place, source, first, count, each)
         self._started.append(process)
-        assert process.stdout is not None
-        process.stdout.readline()  # its id
         return process
 
     def end(self) -> None:
@@ -55,16 +47,15 @@ class Writers:
         return events, records
 
 
+def numbers(events: list[Event], source: str) -> list[int]:
+    return call_numbers(x for x in events if x.subject.source == source)
+
+
 @pytest.fixture
 def writers(lasting_place: Place) -> Iterator[Writers]:
     writers = Writers(lasting_place)
     yield writers
     writers.end()
-
-
-def numbers(events: list[Event], source: str) -> list[int]:
-    of_source = (x for x in events if x.subject.source == source and x.change == "called")
-    return [x.payload["arguments"]["number"] for x in of_source]
 
 
 def test_a_killed_process_loses_no_acknowledged_event(writers: Writers):

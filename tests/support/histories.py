@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import subprocess
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +11,7 @@ from typing import TypeVar
 from sqlalchemy import delete
 
 from tests.support.recorded import place_of_file
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, Event, Records
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.history.events_table import begin_of
@@ -20,6 +22,7 @@ from xai_mcp_agent.history.tables import snapshots
 
 T = TypeVar("T")
 
+_ROOT = Path(__file__).parents[2]
 _ANSWER_SECONDS, _CLOSE_SECONDS = 20.0, 60.0
 
 
@@ -78,3 +81,19 @@ def recorder_in(place: Place) -> Generator[HistoryRecorder]:
         yield recorder
     finally:
         recorder.close(_CLOSE_SECONDS)
+
+
+def call_numbers(events: Iterable[Event], change: str = "called") -> list[int]:
+    """Return the argument `number` of each recorded call."""
+    return [x.payload["arguments"]["number"] for x in events if x.change == change]
+
+
+def start_writer(place: Place, *words: object) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a `history_writer` with these words; return it and the id of its process."""
+    store = str(place.file or place.url.replace("+psycopg", ""))
+    command = [warm_python(), "-m", "tests.support.history_writer", store, str(place.folder)]
+    process = subprocess.Popen(
+        [*command, *map(str, words)], cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
