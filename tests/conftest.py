@@ -31,6 +31,9 @@ from .support.environments import (
 from .support.learning_agents import LearningAgent
 from .support.warm_python import warm_interpreter
 
+# The settings of the person who runs the tests do not count.
+for _name in [x for x in os.environ if x.startswith(("XAI_MCP_", "OPENAI_"))]:
+    del os.environ[_name]
 # Tests write their own settings files; the questions about foreign ones have their own tests.
 os.environ["XAI_MCP_TRUST"] = "1"
 
@@ -129,8 +132,8 @@ def _new_place(request: pytest.FixtureRequest, folder: Path) -> Place:
 
 @pytest.fixture(autouse=True)
 def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The output of runs does not depend on the settings of the person who runs the tests."""
-    for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
+    """The output of runs does not depend on the screen of the person who runs the tests."""
+    for name in ("FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -149,7 +149,6 @@ def test_an_error_of_an_embeddings_endpoint_shows_no_key_and_no_password(
 ):
     """The errors of the client library hold the request. The environment's key stays here."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     embed = endpoint_embeddings("e", base_url="https://models.example.com/v1")
     with pytest.raises(ModelError, match="`api_key` of AgentNumpyMemory") as caught:
         embed(["x"])

@@ -26,7 +26,6 @@ GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have a server, in both eras."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
     growing = {"command": warm_python(), "args": [str(GROWING)]}
     servers = {"grow": growing, "old": {**growing, "mode": "legacy"}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))

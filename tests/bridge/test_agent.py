@@ -274,7 +274,6 @@ KEY = "sk-from-the-file-123456"
 
 @pytest.fixture
 def keys_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n", encoding="utf-8")
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"builtin": {"calc": {"tools": ["calculate"]}}}), encoding="utf-8")

@@ -174,7 +174,6 @@ with Bridge() as bridge:
 def test_a_model_that_is_not_installed_is_reported_with_the_command_that_installs_it(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     with Bridge(settings(embeddings={"model": "all-MiniLM-L6-v2"})) as bridge:
         results = bridge.search_tools("send a letter", "a")

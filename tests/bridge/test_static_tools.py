@@ -30,7 +30,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": {"it": entry()}}), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
     return tmp_path / ".xircuits" / "history.db"
 
 

@@ -47,10 +47,7 @@ SEARCH = 'library/search_books\nquery = "sea"'
 
 
 @pytest.fixture(autouse=True)
-def _servers(
-    use_servers: UseServers, library: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
     units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
     broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
     use_servers(library=library, units=units, broken=broken, half={}, off=off)

@@ -22,12 +22,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return Cli(capsys)
 
 
-@pytest.fixture(autouse=True)
-def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XAI_MCP_STORE", "XAI_MCP_SETTINGS", "XAI_MCP_RECORD", "XAI_MCP_TRANSCRIPT"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder of somebody with an empty home."""

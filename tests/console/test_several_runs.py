@@ -34,7 +34,6 @@ _EXECUTING = r"\nExecuting: (AgentRun|AgentInit|AgentMakeToolbelt|AgentToolOutpu
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
 
 
 def in_thread(do: Any) -> None:

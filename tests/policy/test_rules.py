@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.shredding import PAPER, Clerk, agent, shred, shredding, tool
-from tests.support.agents_in_ctx import use_server
+from tests.support.agents_in_ctx import ctx_with
+from tests.support.commands import write_settings
 from tests.support.model_agents import agent as model_agent
 from tests.support.model_agents import last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
@@ -390,15 +390,12 @@ def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
     rules = [
         {"name": "no counts", "when": {"tool": "count", "agent": "not clerk"}, "then": "deny"},
         {"when": {"tool": "shred", "time": "00:00-24:00"}, "then": "deny"},
     ]
-    document = {"mcpServers": {"shredder": shredder_entry()}, "rules": rules}
-    (tmp_path / "mcp_settings.json").write_text(json.dumps(document), encoding="utf-8")
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shredder", None)
+    write_settings(tmp_path, {"shredder": shredder_entry()}, rules=rules)
+    ctx = ctx_with("shredder")
     with model_agent(ctx, calls(("shredder_count", {})), calls(("shredder_shred", PAPER))) as model:
         run(ctx)
     assert {"shredder_shred", "shredder_rename"} <= {*tools_of_request(model)}

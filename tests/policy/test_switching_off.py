@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import run_all, tool_entry
-from tests.support.agents_in_ctx import use_server
+from tests.support import growing_server
+from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import names_of
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
 
-GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 LOCK = "mcp_tools.lock.json"
 SWITCHED_OFF = "a person has switched it off"
 
@@ -33,25 +34,20 @@ SWITCHED_OFF = "a person has switched it off"
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with two servers: the tools of one change by a call, of one at a restart."""
     monkeypatch.chdir(tmp_path)
-    for name in ("XAI_MCP_SETTINGS", "XAI_MCP_STORE"):
-        monkeypatch.delenv(name, raising=False)
     changing = entry(
         tools=[tool_entry("pay", "Pays."), tool_entry("ask", "Asks.")],
         then={"tools": [tool_entry("pay", "Pays, and more."), tool_entry("ask", "Asks.")]},
         journal=str(tmp_path / "journal"),
     )
-    growing = {"command": warm_python(), "args": [str(GROWING)]}
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"grow": growing, "shop": changing}}))
-    return file
+    return write_settings(
+        tmp_path, {"grow": python_entry(growing_server.__file__), "shop": changing}
+    )
 
 
 @pytest.fixture
 def ctx(settings: Path) -> dict[str, Any]:
     """The context of a workflow that uses the shop."""
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    return ctx
+    return ctx_with("shop")
 
 
 def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
@@ -76,8 +72,7 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
 
 def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
     """A person disables it during the run. A call that the model has begun is refused."""
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "grow", None)
+    ctx = ctx_with("grow")
 
     def switch_off(ctx: dict[str, Any], text: str, _: Any) -> str:
         ctx["mcp_bridge"].bridge.disable("grow", "shrink")
@@ -128,8 +123,7 @@ def test_the_history_neither_keeps_a_tool_off_nor_brings_it_back(
     for file in settings.parent.glob("history.db*"):
         file.rename(history.with_name(file.name))
     settings.with_name(LOCK).unlink()  # without the file there are no decisions
-    ctx = {}
-    use_server(ctx, "shop", None)
+    ctx = ctx_with("shop")
     with agent(ctx) as endpoint:
         run(ctx)
     assert list(tools_of_request(endpoint)) == ["shop_pay", "shop_ask"]
@@ -177,31 +171,27 @@ ALIKE = (
     "del", "Del", "DEL", "d\u0435l", "del\n", "d\u200bel", "\x1bdel", "d\nel", "d el", "d\u2028el",
     "del\x00", "\uff44\uff45\uff4c", " del ",
 )  # fmt: skip
-NEVER: dict[str, Any] = {"then": "deny"}
-HOLDING: dict[str, tuple[dict[str, Any], int]] = {
-    "off": ({}, 0),
-    "blocked": ({"toolSearch": {"blocked": ["del"]}}, 0),
-    "disabledTools": ({"entry": {"disabledTools": ["del"]}}, 0),
-    "a pattern": ({"rules": [NEVER | {"when": {"tool": "*Del*"}}]}, 0),
-    "allowed alone": ({"approval": {"*": "deny", "del": "allow", "look": "allow"}}, 1),
-    "excepted alone": ({"rules": [NEVER | {"when": {"tool": "d*"}, "unless": {"tool": "del"}}]}, 1),
-}
+# Fields of the server and sections of the settings, and how many of the tools may be called.
+HOLDING: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
+    "off": ({}, {}, 0),
+    "blocked": ({}, {"toolSearch": {"blocked": ["del"]}}, 0),
+    "disabledTools": ({"disabledTools": ["del"]}, {}, 0),
+    "a pattern": ({}, {"rules": [{"when": {"tool": "*Del*"}, "then": "deny"}]}, 0),
+    "allowed alone": ({}, {"approval": {"*": "deny", "del": "allow", "look": "allow"}}, 1),
+    "excepted alone": (
+        {}, {"rules": [{"when": {"tool": "d*"}, "unless": {"tool": "del"}, "then": "deny"}]}, 1
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", HOLDING)
 def test_no_spelling_gets_past_a_list_or_passes_for_an_allowed_tool(tmp_path: Path, which: str):
     """The agent calls each tool that it is shown, and each spelling that it is not."""
-    (options, count), journal = HOLDING[which], tmp_path / "journal"
-    tools = [tool_entry(x) for x in (*ALIKE, "look")]
-    shop = entry(tools=tools, journal=str(journal)) | options.get("entry", {})
-    document = {**options, "mcpServers": {"shop": shop}}
-    document.pop("entry", None)
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps(document))
+    (own, sections, count), journal = HOLDING[which], tmp_path / "journal"
+    shop = entry(tools=[tool_entry(x) for x in (*ALIKE, "look")], journal=str(journal))
+    file = write_settings(tmp_path, {"shop": shop | own}, **sections)
     if which == "off":
-        lock = {"sources": {"mcp:shop": {"off": ["del"]}}}
-        (tmp_path / LOCK).write_text(json.dumps(lock))
-
+        (tmp_path / LOCK).write_text('{"sources": {"mcp:shop": {"off": ["del"]}}}')
     with Bridge.open(file) as bridge:
         run_all(bridge, "shop", also=[*(f"shop_{x}" for x in ALIKE), "shop_look"])
     assert calls_in(journal) == count + 1, "look is called"

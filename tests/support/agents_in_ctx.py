@@ -1,6 +1,6 @@
 """Agents in a `ctx` as nodes set them up, with what AgentModel says about their models.
 
-use_server(ctx, "it")
+ctx = ctx_with("it")
 init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
 """
 
@@ -20,6 +20,14 @@ _OF_AGENT = signature(agents.init_agent).parameters
 def use_server(ctx: dict[str, Any], server: str, toolbelt: str | None = None) -> None:
     """Add all tools of an MCP server to a toolbelt."""
     use_source(ctx, MCP, server, SourceChoice(toolbelt or DEFAULT_TOOLBELT))
+
+
+def ctx_with(*servers: str) -> dict[str, Any]:
+    """Return the context of a workflow that uses all tools of these servers."""
+    ctx: dict[str, Any] = {}
+    for name in servers:
+        use_server(ctx, name)
+    return ctx
 
 
 def init_agent(ctx: dict[str, Any], name: str, **values: Any) -> None:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from . import warm_client, warm_process
 
@@ -26,6 +27,11 @@ _END_SECONDS = 60.0
 def warm_python() -> str:
     """Return the path of the executable, or of the usual Python where there is none."""
     return os.environ.get(_VARIABLE, sys.executable)
+
+
+def python_entry(file: str | Path, *arguments: object, **settings: Any) -> dict[str, Any]:
+    """Return the entry of a settings file for a server that is this Python file."""
+    return {"command": warm_python(), "args": [str(file), *map(str, arguments)], **settings}
 
 
 @contextmanager
