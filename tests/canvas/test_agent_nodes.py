@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from xai_components.base import Component
 
-from tests.support.canvas import agent_nodes, call, chain, make, play, shout, tool_nodes
+from tests.support.canvas import (
+    agent_nodes,
+    ask_scripted,
+    asking_tool,
+    call,
+    chain,
+    make,
+    play,
+    shout,
+    tool_nodes,
+)
 from tests.support.fault_server import entry
-from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.model_endpoint import calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, SettingsError, UnknownAgent, XaiMcpError
 from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.agent.memory.notes import MemoryFailed
 from xai_mcp_agent.agent_components import (
     AgentDefineRoute,
-    AgentDefineTool,
     AgentInit,
     AgentLearn,
     AgentMakeToolbelt,
@@ -32,13 +38,13 @@ from xai_mcp_agent.agent_components import (
     AgentStreamStringResponse,
     AgentToolOutput,
     AgentUpdate,
-    AgentUseMCPTools,
     AgentVectoMemory,
 )
 from xai_mcp_agent.canvas.model_settings import reveal
 
 from .conftest import UseServers
 
+URL = "http://127.0.0.1:9/v1"
 HELLO = [{"role": "user", "content": "Hello!"}]
 GREETING = [
     {"role": "user", "content": "I am Ada."},
@@ -52,31 +58,8 @@ def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library, broken={"command": "no-such-program-anywhere"})
 
 
-def agent_with(*servers: str, **inputs: Any) -> list[Component]:
-    """The nodes that set an agent up, with these servers and the drawn tools."""
-    return agent_nodes(*(make(AgentUseMCPTools, server_name=x) for x in servers), **inputs)
-
-
-@contextmanager
-def scripted(*steps: Any) -> Iterator[tuple[ModelEndpoint, dict[str, Any]]]:
-    """A scripted model, and what AgentInit needs to talk to it."""
-    with model_endpoint(steps) as endpoint:
-        yield endpoint, endpoint.inputs
-
-
 def asking(text: str = "Hello!") -> AgentRun:
     return make(AgentRun, agent_name="a", conversation=text)
-
-
-def agent_at(endpoint: ModelEndpoint, **inputs: Any) -> AgentInit:
-    return make(AgentInit, **endpoint.inputs, **inputs)
-
-
-def asking_tool(name: str, *before: Component) -> list[Component]:
-    """A drawn tool that asks the last agent, after these nodes."""
-    start = make(AgentDefineTool, tool_name=name, description="Does it.")
-    run = make(AgentRun, question="Who are you?")
-    return [start, *before, run, make(AgentToolOutput, results=[run.last_response])]
 
 
 # Setting up
@@ -87,22 +70,22 @@ def test_a_key_may_be_a_variable_and_is_not_shown_in_ctx(monkeypatch: pytest.Mon
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     monkeypatch.setenv("ACME_API_KEY", "sk-of-acme\n")
     ctx: dict[str, Any] = {}
-    with scripted(says("Hello."), says("Again.")) as (endpoint, model):
+    with model_endpoint([says("Hello."), says("Again.")]) as endpoint:
         inputs = {"api_key": "${ACME_API_KEY}", "extra_body": {"k": "sk-of-acme"}}
-        play(ctx, *agent_with(**{**model, **inputs}), asking())
+        play(ctx, *agent_nodes(**{**endpoint.inputs, **inputs}), asking())
         play(ctx, make(AgentUpdate, agent_name="a", new_api_key="env:ACME_API_KEY"), asking())
     keys = [x.headers["authorization"] for x in endpoint.requests]
     assert keys == ["Bearer sk-of-acme"] * 2, "the key of another service stays here"
     assert "sk-of-acme" not in repr(ctx)
     with pytest.raises(BadSetting, match=r"api_key` of .* names .* NO_SUCH_KEY_ANYWHERE"):
-        play({}, *agent_with(api_key="${NO_SUCH_KEY_ANYWHERE}"))
+        play({}, *agent_nodes(api_key="${NO_SUCH_KEY_ANYWHERE}"))
 
 
 def test_an_update_changes_only_what_is_wired_and_not_empty() -> None:
     """A literal or an argument that was left empty is wired all the same."""
     ctx: dict[str, Any] = {}
     texts = {"agent_provider": "openai", "agent_model": "m", "system_prompt": "Be kind."}
-    play(ctx, *agent_with(**texts, max_thoughts=3, api_key="sk-a"))
+    play(ctx, *agent_nodes(**texts, max_thoughts=3, api_key="sk-a"))
     before = dict(ctx["agent_a"])
     empty = dict.fromkeys([f"new_{x}" for x in (*texts, "base_url", "api_key")], "")
     play(ctx, make(AgentUpdate, agent_name="a", new_max_thoughts=0, **empty))
@@ -111,21 +94,24 @@ def test_an_update_changes_only_what_is_wired_and_not_empty() -> None:
     assert ctx["agent_a"] == {**before, "agent_system_prompt": "Be brief."}
 
 
-def test_only_the_same_service_keeps_its_key() -> None:
-    url = "http://127.0.0.1:9/v1"
-    old = {"agent_provider": "openai", "agent_model": "m", "extra_body": {"key": "k"}}
-    for changes, key in (
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
         ({"new_agent_provider": "bedrock"}, None),
         ({"new_base_url": "http://127.0.0.1:10/v1"}, None),
-        ({"new_agent_provider": "openai", "new_base_url": url, "new_agent_model": "n"}, "sk-old"),
+        ({"new_agent_provider": "openai", "new_base_url": URL, "new_agent_model": "n"}, "sk-old"),
         ({"new_api_key": "sk-b"}, "sk-b"),
-    ):
-        ctx: dict[str, Any] = {}
-        play(ctx, *agent_with(**old, base_url=url, api_key="sk-old"))
-        play(ctx, make(AgentUpdate, agent_name="a", **changes))
-        settings = ctx["agent_a"]["model_settings"]
-        assert reveal(settings.get("api_key")) == key
-        assert ("extra_body" in settings) is (key is not None)
+    ],
+    ids=["another provider", "another address", "another model", "another key"],
+)
+def test_only_the_same_service_keeps_its_key(changes: dict[str, Any], key: str | None) -> None:
+    ctx: dict[str, Any] = {}
+    old = {"agent_provider": "openai", "agent_model": "m", "extra_body": {"key": "k"}}
+    agent = agent_nodes(**old, base_url=URL, api_key="sk-old")
+    play(ctx, *agent, make(AgentUpdate, agent_name="a", **changes))
+    settings = ctx["agent_a"]["model_settings"]
+    assert reveal(settings.get("api_key")) == key
+    assert ("extra_body" in settings) is (key is not None)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +125,7 @@ def test_a_missing_agent_is_an_error_that_names_the_existing_ones(
     for name in ("halper", "config"):
         ctx: dict[str, Any] = {"agent_config": "x", "agent_none": {}}
         with pytest.raises(UnknownAgent, match=rf"'{name}'.*helper.*AgentInit"):
-            play(ctx, *agent_with(name="helper"), make(component, agent_name=name, **needed))
+            play(ctx, *agent_nodes(name="helper"), make(component, agent_name=name, **needed))
     with pytest.raises(UnknownAgent, match="Put an AgentInit before"):
         play({}, make(component, agent_name=" ", **needed))
 
@@ -151,7 +137,7 @@ def test_an_agent_uses_a_server_and_a_drawn_tool_and_answers() -> None:
     """Spec 1."""
     ctx: dict[str, Any] = {}
     run = asking('Find a book about whales, and shout "Read more".')
-    play(ctx, *agent_with("library", "broken"), run, tools=[shout()])
+    play(ctx, *agent_nodes("library", "broken"), run, tools=[shout()])
     assert list(ctx["agent_a"]["agent_toolbelt"]) == ["shout"]
     assert ctx["agent_a"]["enabled_mcp_servers"] == ["library", "broken"]
     answer = run.last_response.value
@@ -161,16 +147,13 @@ def test_an_agent_uses_a_server_and_a_drawn_tool_and_answers() -> None:
 
 
 def test_what_happens_is_printed_as_it_happens(capsys: pytest.CaptureFixture[str]) -> None:
-    conversation = copy.deepcopy(HELLO)
-    with scripted(calls(("shout", {"input": "hi"})), says("Done.")) as (endpoint, model):
-        metadata = {"city": "Kyoto"}
-        run = make(AgentRun, agent_name="a", conversation=conversation, metadata=metadata)
-        play({}, *agent_with(system_prompt="{metadata}", **model), run, tools=[shout()])
-    assert "Kyoto" in endpoint.requests[0].body["messages"][0]["content"]
+    steps = [calls(("shout", {"input": "hi"})), says("Done.")]
+    run = make(AgentRun, question="Hello!", metadata={"city": "Kyoto"})
+    first, _ = ask_scripted(steps, run=run, tools=[shout()], system_prompt="{metadata}")
+    assert "Kyoto" in first.body["messages"][0]["content"]
     output = capsys.readouterr().out
     order = ['-> shout(input="hi")', "Executing: AgentToolOutput", "<- shout", "HI", "Done."]
     assert sorted(order, key=output.index) == order
-    assert conversation == HELLO, "it is copied"
 
 
 def test_a_mistake_before_the_run_does_not_lose_the_conversation(use_servers: UseServers) -> None:
@@ -195,7 +178,7 @@ def test_a_server_that_fails_or_hangs_is_left_out_and_costs_its_limit_once(
         library=library,
     )  # fmt: skip
     ctx: dict[str, Any] = {}
-    play(ctx, *agent_with("slow", "broken", "library"))
+    play(ctx, *agent_nodes("slow", "broken", "library"))
     for _ in range(2):
         run = asking("Find a book about whales.")
         play(ctx, run)
@@ -225,8 +208,7 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
         return text.upper()
 
     run.on_thought = chain(call(note))
-    with scripted(*steps) as (_, model):
-        play({}, *agent_with(**model), run, tools=[tool_nodes("shout", shout_here)])
+    ask_scripted(steps, run=run, tools=[tool_nodes("shout", shout_here)])
     assert thoughts == [
         ("First I shout.", 3),
         (f'Using shout(input="\u65e5\u672c{"!" * 58}"...).', 5),
@@ -248,7 +230,7 @@ def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
         make(AgentRunTool, agent_name="a", tool_name=x, tool_args=y, conversation=HELLO)
         for x, y, _ in rows
     ]
-    play({}, *agent_with("library", "broken"), *uses)
+    play({}, *agent_nodes("library", "broken"), *uses)
     for use, (_, _, words) in zip(uses, rows, strict=True):
         assert all(x in use.tool_output.value for x in words)
     roles = [x["role"] for x in uses[0].updated_conversation.value]
@@ -258,16 +240,21 @@ def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
 # The question
 
 
-def test_a_question_follows_the_earlier_conversation() -> None:
-    for before, earlier in (("  ", []), (GREETING, ["I am Ada.", "Hello, Ada."])):
-        with model_endpoint([says("Ada.")]) as endpoint:
-            run = make(AgentRun, question="Who am I?", conversation=copy.deepcopy(before))
-            play({}, agent_at(endpoint), run)
-        messages = endpoint.requests[0].body["messages"]
-        texts = [x["content"] for x in messages if x["role"] != "system"]
-        assert texts == [*earlier, "Who am I?"]
-        assert run.conversation.value == before, "what was wired is not changed"
-        assert [x["content"] for x in run.out_conversation.value] == [*texts, "Ada."]
+@pytest.mark.parametrize(
+    ("before", "earlier"),
+    [("  ", []), (GREETING, ["I am Ada.", "Hello, Ada."])],
+    ids=["none", "a conversation"],
+)
+def test_a_question_follows_the_earlier_conversation(before: Any, earlier: list[str]) -> None:
+    run = make(AgentRun, question="Who am I?", conversation=copy.deepcopy(before))
+    (request,) = ask_scripted([says("Ada.")], run=run)
+    texts = [x["content"] for x in request.body["messages"] if x["role"] != "system"]
+    assert texts == [*earlier, "Who am I?"]
+    assert run.conversation.value == before, "what was wired is not changed"
+    assert [x["content"] for x in run.out_conversation.value] == [*texts, "Ada."]
+
+
+def test_a_run_needs_a_question_or_a_conversation() -> None:
     with pytest.raises(BadSetting, match="set `question` to a text, or wire a `conversation`"):
         play({}, make(AgentInit), make(AgentRun, question="  ", conversation=""))
 
@@ -283,7 +270,7 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     second = make(AgentUpdate, new_system_prompt="You are the second.")
     first = make(AgentUpdate, agent_name="first", new_system_prompt="x")
     with model_endpoint([says("I am the second.")]) as endpoint:
-        agents = [make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b")]
+        agents = [make(AgentInit, agent_name=x, **endpoint.inputs) for x in ("first", "b")]
         play(ctx, *agents, second, first, tool, run)
     assert ctx["agent_first"]["agent_system_prompt"] == "x"
     assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")
@@ -294,12 +281,12 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
 def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> None:
     """An agent that runs in its own drawn tool must be named."""
     steps = [calls(("ask", {"input": "x"}), ("itself", {"input": "x"})), says("1"), says("2")]
+    last = make(AgentRun, question="And now?")
     with model_endpoint(steps) as outer, model_endpoint([says("Inner.")]) as inner:
-        last = make(AgentRun, question="And now?")
-        tools = [asking_tool("ask", agent_at(inner)), asking_tool("itself")]
+        tools = [asking_tool("ask", make(AgentInit, **inner.inputs)), asking_tool("itself")]
         agent = agent_nodes(name="outer", **outer.inputs)
         play({}, *agent, make(AgentRun, question="Ask."), last, tools=tools)
-    first, second = (x["content"] for x in outer.requests[1].body["messages"][-2:])
+    first, second = outer.requests[1].results
     assert first == "Inner."
     assert "Say in `agent_name` which agent is meant" in second
     assert last.last_response.value == "2", "after the tool it is the outer one again"
@@ -338,7 +325,7 @@ def test_an_agent_remembers_across_runs_by_a_file(tmp_path: Path):
     run = asking("What do you remember about my dog?")
     for node in (asking("Remember that my dog is called Rex."), learn, run):
         memory = make(AgentNumpyMemory, file=str(tmp_path / "notes.db"))
-        play({}, memory, *agent_with(agent_memory=memory.memory), node)
+        play({}, memory, *agent_nodes(agent_memory=memory.memory), node)
     assert "Rex" in run.last_response.value
     assert learn.last_response.value
     assert learn.out_conversation.value[0]["content"] == "I like tea."
@@ -359,7 +346,7 @@ def test_the_router_runs_the_chosen_route_and_gives_its_result():
         for name, words in (("billing", "Questions about invoices."), ("repairs", "Broken."))
     ]
     router = make(AgentRouter, agent_name="a", conversation="My invoice is wrong.")
-    play({}, *agent_with(), router, tools=routes)
+    play({}, *agent_nodes(), router, tools=routes)
     assert router.chosen_flow_name.value == "billing"
     assert router.result.value == "done by billing"
 

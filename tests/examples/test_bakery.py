@@ -10,9 +10,7 @@ import pytest
 
 from tests.support.bakery import bakery
 from tests.support.bridges import names_of, status_of
-from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge, InvalidArguments
-from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent import Bridge
 
 KEY = "sesame-open-it"
 
@@ -72,36 +70,14 @@ def test_the_call_that_bakes_an_order_waits_and_reports_progress(bridge: Bridge)
     assert "409" in refusal.text
 
 
-def test_a_cancelled_call_stops_waiting_for_the_oven(bridge: Bridge) -> None:
-    order_id = place_order(bridge)
-
-    async def bake(operations: Operations) -> Any:
-        return await operations.call_tool("bakery", "bake_order", {"order_id": order_id})
-
-    def status() -> str:
-        return bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured["status"]
-
-    call = bridge.submit(bake)
-    wait_until(lambda: status() != "placed", "it is in the oven")
-    call.cancel()
-    wait_until(call.done, "the call has ended")
-    assert status() in ("baking", "ready")
-
-
-def test_a_wrong_order_is_refused_before_the_call_or_by_the_bakery(bridge: Bridge) -> None:
-    with pytest.raises(InvalidArguments, match="items"):
-        bridge.call_tool("bakery", "place_order", {"customer": "Ada"})
-    with pytest.raises(InvalidArguments, match="would lead elsewhere"):
-        bridge.call_tool("bakery", "get_order", {"order_id": "../products"})
+def test_an_order_of_an_unknown_product_is_refused(bridge: Bridge) -> None:
     order = {"customer": "Ada", "items": {"cake": 1}}
     result = bridge.call_tool("bakery", "place_order", order)
     assert (result.is_error, "422" in result.text, "croissant" in result.text) == (True,) * 3
 
 
 def test_the_bakery_refuses_a_missing_or_wrong_key(url: str) -> None:
-    with bridge_to(url) as bridge:
-        result = bridge.call_tool("bakery", "list_orders")
-    assert (result.is_error, "X-Bakery-Key" in result.text) == (True, True)
-    with bridge_to(url, auth={"apiKey": "wrong-key-1234"}) as bridge:
-        result = bridge.call_tool("bakery", "list_orders")
-    assert (result.is_error, "wrong-key-1234" in result.text) == (True, False)
+    for entry, words in (({}, "X-Bakery-Key"), ({"auth": {"apiKey": "wrong-key"}}, "401")):
+        with bridge_to(url, **entry) as bridge:
+            result = bridge.call_tool("bakery", "list_orders")
+        assert (result.is_error, words in result.text) == (True, True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from subprocess import PIPE
 from typing import Any
 
 import anyio
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 
-from tests.support.processes import free_port, listens, wait_until
+from tests.support.processes import free_port, listening_process
 from tests.support.warm_python import warm_python
 
 from .servers import SERVERS, answer, load, refusal
@@ -134,8 +134,7 @@ def request(number: int, method: str, **parameters: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
 
 
-@pytest.mark.anyio
-async def test_standard_output_carries_the_protocol_and_nothing_else() -> None:
+def test_standard_output_carries_the_protocol_and_nothing_else() -> None:
     """MCP, transports, stdio: only valid messages. The server ends when its input ends."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}}
     messages = [
@@ -146,40 +145,24 @@ async def test_standard_output_carries_the_protocol_and_nothing_else() -> None:
         request(4, "no/such/method"),
     ]
     wire = "".join(json.dumps(message) + "\n" for message in messages).encode()
-    with anyio.fail_after(START_SECONDS):
-        async with await anyio.open_process([warm_python(), SERVERS / "library.py"]) as process:
-            assert process.stdin
-            assert process.stdout
-            assert process.stderr
-            await process.stdin.send(wire)
-            lines = BufferedByteReceiveStream(process.stdout)
-            answers = [json.loads(await lines.receive_until(b"\n", 10**6)) for _ in range(4)]
-            await process.stdin.aclose()
-            assert [rest async for rest in process.stdout] == []
-            assert [noise async for noise in process.stderr] == []
-            assert await process.wait() == 0
+    command = [warm_python(), SERVERS / "library.py"]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(wire)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(4)]
+        assert process.communicate(timeout=START_SECONDS) == (b"", b"")
+        assert process.returncode == 0
     assert {message["id"] for message in answers} == {1, 2, 3, 4}
-
-
-@contextmanager
-def units_over_http(option: str) -> Iterator[int]:
-    """Yield the port of a server in its own process, once it listens."""
-    port = free_port()
-    command = [warm_python(), SERVERS / "units.py", option, str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: listens(port), "the server listens")
-        yield port
-    finally:
-        process.terminate()
-        output, _ = process.communicate(timeout=START_SECONDS)
-        assert output == b""
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("option", ["--http", "--sse"])
 async def test_a_server_answers_over_http_in_both_eras(option: str) -> None:
-    with units_over_http(option) as port, anyio.fail_after(START_SECONDS):
+    port = free_port()
+    command = [warm_python(), str(SERVERS / "units.py"), option, str(port)]
+    with listening_process(command, port), anyio.fail_after(START_SECONDS):
         for mode, version in ERAS.items():
             url = f"http://127.0.0.1:{port}"
             target: Any = f"{url}/mcp" if option == "--http" else sse_client(f"{url}/sse")

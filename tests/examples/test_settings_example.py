@@ -6,16 +6,12 @@ import importlib.util
 import json
 import re
 import shutil
-import tempfile
 from typing import Any
 
-import anyio
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
 
-from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, load_settings
+from tests.support.bridges import bridge_with
+from xai_mcp_agent import Bridge, SourceError, load_settings
 from xai_mcp_agent.settings.sources import ALL_BUILTIN_TOOLS, BuiltinSettings
 
 from .servers import ROOT
@@ -23,6 +19,7 @@ from .servers import ROOT
 FILE = ROOT / "mcp_settings.json.example"
 START_SECONDS = 90.0  # npx may fetch the package first
 OFFLINE = re.compile(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ETIMEDOUT|ENETUNREACH")
+AT_ONCE = {"npm_config_fetch_retries": "0"}  # fail at once if the registry cannot be reached
 
 
 def entries() -> dict[str, dict[str, Any]]:
@@ -42,39 +39,22 @@ def test_a_first_run_starts_only_bundled_servers_and_fetches_nothing() -> None:
     assert (ROOT / workflow["file"]).is_file()
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("name", ["time", pytest.param("files", marks=pytest.mark.npm)])
-async def test_an_entry_that_needs_another_installation_starts_and_offers_tools(name: str) -> None:
+def test_an_entry_that_needs_another_installation_starts_and_offers_tools(name: str) -> None:
     """Decided by the owner: every entry is a server that can really be started."""
     entry = entries()[name]
     if entry["command"] == "npx" and shutil.which("npx") is None:
         pytest.skip("npx is not installed")
     if entry["args"][0] == "-m" and importlib.util.find_spec(entry["args"][1]) is None:
         pytest.skip(f"{entry['args'][1]} is not installed")
-    parameters = StdioServerParameters(
-        command=entry["command"].replace("${python}", warm_python()),
-        args=entry["args"],
-        env={"npm_config_fetch_retries": "0"},  # fail at once if the registry cannot be reached
-        cwd=str(ROOT),
-    )
-    problem, noise = await start_and_list(parameters)
-    if problem and entry["command"] == "npx" and OFFLINE.search(noise):
-        pytest.skip(f"{name}: npm cannot be reached")
-    assert problem is None, f"{name}: {problem!r}\n{noise}"
-
-
-async def start_and_list(parameters: StdioServerParameters) -> tuple[BaseException | None, str]:
-    """Start a server and list its tools; return the problem, if any, and its standard error."""
-    problem: BaseException | None = None
-    with tempfile.TemporaryFile("w+") as errors:
+    here = {"disabled": False, "cwd": str(ROOT), "startTimeout": START_SECONDS}
+    with bridge_with(**{name: {**entry, **here, "env": AT_ONCE}}) as bridge:
         try:
-            with anyio.fail_after(START_SECONDS):
-                async with Client(stdio_client(parameters, errlog=errors)) as client:
-                    assert (await client.list_tools()).tools
-        except* (MCPError, OSError) as group:  # a timeout is an OSError
-            problem = group
-        errors.seek(0)
-        return problem, errors.read()
+            assert bridge.list_tools(name)
+        except SourceError as error:
+            if entry["command"] == "npx" and OFFLINE.search(str(error)):
+                pytest.skip(f"{name}: npm cannot be reached")
+            raise
 
 
 def test_the_file_of_functions_is_bundled_and_can_be_used() -> None:

@@ -18,14 +18,20 @@ from xai_components.base import (
     xai_component,
 )
 
+from tests.support.model_endpoint import ReceivedRequest, Script, model_endpoint
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
     AgentToolOutput,
+    AgentUpdate,
+    AgentUseMCPTools,
 )
 
 C = TypeVar("C", bound=Component)
+
+_PREFIXES: dict[type[Component], str] = {AgentInit: "", AgentUpdate: "new_"}
 
 
 def make(component: type[C], **inputs: Any) -> C:
@@ -34,8 +40,11 @@ def make(component: type[C], **inputs: Any) -> C:
     Inputs of AgentModel may be among them.
     """
     node = component()
-    inputs = _with_model_settings(component, inputs)
     node.next = None
+    if (prefix := _PREFIXES.get(component)) is not None:
+        others = [x for x in inputs if x not in component.__annotations__]
+        settings = {x.removeprefix(prefix): inputs.pop(x) for x in others}
+        inputs |= {f"{prefix}model_settings": settings} if settings else {}
     for name, value in inputs.items():
         port = getattr(node, name)
         if isinstance(value, OutArg):
@@ -43,19 +52,6 @@ def make(component: type[C], **inputs: Any) -> C:
         else:
             port.value = value
     return node
-
-
-_AGENTS = {"AgentInit": "", "AgentUpdate": "new_"}
-
-
-def _with_model_settings(component: type[Component], inputs: dict[str, Any]) -> dict[str, Any]:
-    prefix = _AGENTS.get(component.__name__)
-    own = component.__annotations__
-    settings = {x.removeprefix(prefix or ""): y for x, y in inputs.items() if x not in own}
-    if prefix is None or not settings:
-        return inputs
-    port = f"{prefix}model_settings"
-    return {x: y for x, y in inputs.items() if x in own} | {port: settings}
 
 
 def chain(*nodes: Component) -> SubGraphExecutor:
@@ -108,8 +104,31 @@ def shout() -> list[Component]:
     return tool_nodes("shout", str.upper)
 
 
-def agent_nodes(*using: Component, name: str = "a", **inputs: Any) -> list[Component]:
-    """Return the nodes that set up an agent with the tools of these nodes and the drawn tools."""
+def asking_tool(name: str, *before: Component, agent: str = "", **inputs: Any) -> list[Component]:
+    """Return the nodes of a drawn tool that asks an agent, by default the last, after these."""
+    start = make(AgentDefineTool, tool_name=name, description="Asks.", **inputs)
+    run = make(AgentRun, agent_name=agent, conversation=start.tool_input)
+    return [start, *before, run, make(AgentToolOutput, results=[run.last_response])]
+
+
+def agent_nodes(*using: Component | str, name: str = "a", **inputs: Any) -> list[Component]:
+    """Return the nodes of an agent with the drawn tools and those of these nodes and servers."""
+    uses = [make(AgentUseMCPTools, server_name=x) if isinstance(x, str) else x for x in using]
     belt = make(AgentMakeToolbelt)
     agent = make(AgentInit, agent_name=name, **{"toolbelt_spec": belt.toolbelt_spec, **inputs})
-    return [*using, belt, agent]
+    return [*uses, belt, agent]
+
+
+def ask_scripted(
+    script: Script,
+    *using: Component | str,
+    run: AgentRun | None = None,
+    ctx: dict[str, Any] | None = None,
+    tools: Sequence[Sequence[Component]] = (),
+    **inputs: Any,
+) -> list[ReceivedRequest]:
+    """Run an agent with a scripted model as `agent_nodes` has it; return what the model got."""
+    with model_endpoint(script) as endpoint:
+        agent = agent_nodes(*using, **endpoint.inputs, **inputs)
+        play({} if ctx is None else ctx, *agent, run or make(AgentRun, question="Go."), tools=tools)
+    return endpoint.requests

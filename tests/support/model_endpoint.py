@@ -52,6 +52,16 @@ class ReceivedRequest:
     headers: dict[str, str]
     body: dict[str, Any]
 
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the offered functions."""
+        return [x["function"]["name"] for x in self.body.get("tools", [])]
+
+    @property
+    def results(self) -> list[str]:
+        """The texts of all results of functions."""
+        return [x["content"] for x in self.body["messages"] if x["role"] == "tool"]
+
 
 @dataclass(frozen=True)
 class Step:
