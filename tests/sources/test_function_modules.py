@@ -6,15 +6,14 @@ import re
 import sys
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sources.test_functions import change
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import names_of, source_bridge, status_of
+from tests.support.files import change
 from xai_mcp_agent import Bridge, SourceFailed
 
 
@@ -31,12 +30,9 @@ def package(tmp_path: Path) -> Generator[str]:
         del sys.modules[module]
 
 
-@contextmanager
-def using(folder: Path, module: str, **entry: Any) -> Generator[Bridge]:
+def using(folder: Path, module: str, **entry: Any) -> Bridge:
     """A bridge whose source `it` is this module."""
-    settings = {"functions": {"it": {"module": module, "folder": str(folder), **entry}}}
-    with Bridge(settings, store="memory") as bridge:
-        yield bridge
+    return source_bridge("functions", module=module, folder=str(folder), **entry)
 
 
 def write(folder: Path, package: str, module: str, text: str) -> Path:

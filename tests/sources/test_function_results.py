@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sources.test_functions import offering
 from tests.support.stalls import watching
-from xai_mcp_agent import Bridge, ToolTimeout
+from xai_mcp_agent import ToolTimeout
 from xai_mcp_agent.sources.plain_json import plain, write_json
 
 # Writing it at once would take some tenths of a second; Python's garbage collection takes one.
 _MAX_HOLD_SECONDS = 0.15
-
-
-@contextmanager
-def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
-    """A bridge whose source `it` is a file with this text."""
-    file = folder / "tools.py"
-    file.write_text(text, encoding="utf-8")
-    settings = {"functions": {"it": {"file": str(file), **entry}}}
-    with Bridge(settings, store="memory") as bridge:
-        bridge.list_tools("it")
-        yield bridge
 
 
 # Of any size
@@ -37,7 +25,7 @@ def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
 def test_a_large_result_is_converted_without_blocking_other_work(tmp_path: Path):
     """Python's own writer would hold the interpreter from the first byte to the last."""
     text = "VALUE = [{'a': 1, 'b': 'x'} for _ in range(200_000)]\ndef f(): return VALUE\n"
-    with offering(tmp_path, text) as bridge:
+    with offering(tmp_path / "tools.py", text) as bridge:
 
         def hold() -> float:
             with watching(bridge) as stalls:
@@ -51,7 +39,7 @@ def test_a_large_result_is_converted_without_blocking_other_work(tmp_path: Path)
     "body", ["return {'a': ['x' * 1_000_000] * 17}", "while True: yield 'x' * 1_000_000"]
 )
 def test_a_result_that_is_too_large_is_refused_with_advice(tmp_path: Path, body: str):
-    with offering(tmp_path, f"def f():\n    {body}\n") as bridge:
+    with offering(tmp_path / "tools.py", f"def f():\n    {body}\n") as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error
     assert result.text == (
@@ -78,7 +66,7 @@ GATE, ENDED = threading.Event(), threading.Event()
     yield {{"a": 2}}
 def wait(): return ENDED.wait(20)
 """
-    with offering(tmp_path, text) as bridge:
+    with offering(tmp_path / "tools.py", text) as bridge:
         assert bridge.call_tool("it", "two").structured == [1, {"a": 2}]
         with pytest.raises(ToolTimeout, match="We asked it to stop"):
             bridge.call_tool("it", "endless", timeout_seconds=0.2)
@@ -122,7 +110,7 @@ VALUES = {
 
 
 def test_values_that_json_does_not_have_become_similar_ones(tmp_path: Path):
-    with offering(tmp_path, KINDS) as bridge:
+    with offering(tmp_path / "tools.py", KINDS) as bridge:
         for expression, text in VALUES.items():
             result = bridge.call_tool("it", "f", {"expression": expression})
             assert (result.is_error, result.text) == (False, text)
@@ -140,7 +128,7 @@ def test_values_that_json_does_not_have_become_similar_ones(tmp_path: Path):
 )
 def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, words: str):
     text = f"from xai_mcp_agent import ToolResult\ndef f():\n    {body}\n"
-    with offering(tmp_path, text) as bridge:
+    with offering(tmp_path / "tools.py", text) as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error
     assert words in result.text

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import failure_of, names_of, source_bridge, status_of
+from tests.support.files import change
 from tests.support.processes import wait_until
-from xai_mcp_agent import (
-    Bridge,
-    InvalidArguments,
-    SourceFailed,
-    ToolTimeout,
-)
+from xai_mcp_agent import Bridge, InvalidArguments, SourceFailed, ToolTimeout
 
 # A function that waits for it hangs until the end of the test.
 GATE = threading.Event()
@@ -78,21 +72,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "tools.py"
 
 
-@contextmanager
-def offering(file: Path, text: str | None = None, **entry: Any) -> Generator[Bridge]:
+def offering(file: Path, text: str | None = None, **entry: Any) -> Bridge:
     """A bridge whose source `it` is this file."""
     if text is not None:
         file.write_text(text, encoding="utf-8")
-    settings = {"functions": {"it": {"file": str(file), **entry}}}
-    with Bridge(settings, store=file.parent / "history.db") as bridge:
-        yield bridge
-
-
-def change(file: Path, text: str) -> None:
-    """Write the file with a later time, so that the change is visible even with a coarse clock."""
-    before = file.stat().st_mtime_ns
-    file.write_text(text, encoding="utf-8")
-    os.utime(file, ns=(before + 10**9, before + 10**9))
+    return source_bridge("functions", file=str(file), **entry)
 
 
 @pytest.fixture
@@ -102,10 +86,9 @@ def gate() -> Generator[None]:
     GATE.set()
 
 
-def failure_of(text: str | None, file: Path, **entry: Any) -> SourceFailed:
-    with offering(file, text, **entry) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
+def failure_in(text: str | None, file: Path, **entry: Any) -> SourceFailed:
+    with offering(file, text, **entry) as bridge:
+        return failure_of(bridge)
 
 
 # Listing
@@ -229,14 +212,14 @@ def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixt
 def test_a_failed_import_is_reported_with_its_line_and_the_next_step(
     file: Path, text: str | None, words: str, step: str
 ):
-    error = failure_of(text, file)
+    error = failure_in(text, file)
     assert str(file) in error.problem
     assert words in error.problem
     assert step in error.next_step
 
 
 def test_an_import_that_does_not_end_is_abandoned(file: Path, gate: None):
-    error = failure_of(HANGING, file, startTimeout=0.2)
+    error = failure_in(HANGING, file, startTimeout=0.2)
     assert "did not end within 0.2 s" in error.problem
     assert "startTimeout" in error.next_step
 
@@ -244,7 +227,7 @@ def test_an_import_that_does_not_end_is_abandoned(file: Path, gate: None):
 def test_no_key_of_the_environment_is_in_an_error(file: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOME_SERVICE_API_KEY", "verysecretvalue12345")
     key = "import os\nKEY = os.environ['SOME_SERVICE_API_KEY']\n"
-    error = failure_of(f"{key}raise RuntimeError('401 for ' + KEY)\n", file)
+    error = failure_in(f"{key}raise RuntimeError('401 for ' + KEY)\n", file)
     assert "401 for ***" in error.problem
     with offering(file, f"{key}def f(): raise RuntimeError('401 for ' + KEY)\n") as bridge:
         assert "401 for ***" in bridge.call_tool("it", "f").text

@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlencode
 import anyio
 import httpx2
 import jwt
-import pytest
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
@@ -40,7 +39,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from tests.support.mcp_servers import serving
-from xai_mcp_agent import Bridge, SignIn, SignInRequest, SourceFailed
+from xai_mcp_agent import Bridge, SignIn, SignInRequest
 
 _BROWSER_SECONDS = 20.0
 _TOKEN_SECONDS = 3600
@@ -389,10 +388,3 @@ def bridge_to(
     """Return a bridge to this server alone, as `it`; tokens are kept in the folder."""
     servers = {"it": {**protected.entry, **more}}
     return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
-
-
-def failure_of(bridge: Bridge) -> SourceFailed:
-    """Return the error of `it`, which cannot be used."""
-    with pytest.raises(SourceFailed) as failure:
-        bridge.list_tools("it")
-    return failure.value

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge, Choice, SourceStatus, Tool
+from xai_mcp_agent import Bridge, Choice, SourceFailed, SourceStatus, Tool
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.policy.review import digest_of_reviews, waiting_of
 
@@ -22,6 +24,18 @@ def bridge_with(**servers: Any) -> Generator[Bridge]:
     """Yield a bridge with these servers (the entry of each by its name); none is connected yet."""
     with Bridge({"mcpServers": servers}) as bridge:
         yield bridge
+
+
+def source_bridge(section: str, store: str | Path = "memory", **entry: Any) -> Bridge:
+    """Return a bridge whose only source is `it`, with this entry in a section of the settings."""
+    return Bridge({section: {"it": entry}}, store=store)
+
+
+def failure_of(bridge: Bridge, server: str = "it") -> SourceFailed:
+    """Return the error of listing the tools of a server."""
+    with pytest.raises(SourceFailed) as caught:
+        bridge.list_tools(server)
+    return caught.value
 
 
 def status_of(bridge: Bridge, server: str) -> SourceStatus:

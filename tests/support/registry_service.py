@@ -1,7 +1,7 @@
 """A registry behind HTTP: the pages, versions, lists, archives and packages of the fixtures.
 
 Cursors, `updated_since` and 404s are as the official API has them. `faults` by path: `repeat` the
-cursor, be `slow`, be `huge`, answer with `drip`s, be `broken`, or a status such as `503`.
+cursor, be `slow`, be `broken`, answer like an `other` service, or a status such as `503`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ COMMIT = "818bf169b365e7b7d5b117352e32757c54844718"
 PAGES = ("servers-page1", "servers-page2", "servers-page3")
 OFFICIAL = "io.modelcontextprotocol.registry/official"
 _API = "/v0.1/servers"
-_PIECE = b" " * 65_536
-_HUGE_PIECES = 2_000  # 125 MiB, if somebody reads on
 
 
 def document(path: str) -> Any:
@@ -85,21 +83,13 @@ class RegistryService:
         if fault == "slow":
             self.over.wait(30)
             return Reply(503)
-        if fault == "drip":
-            return Reply(200, pieces=self._drip())
-        if fault == "huge":
-            return Reply(
-                200, pieces=itertools.chain([b"["], itertools.repeat(_PIECE, _HUGE_PIECES))
-            )
+        if fault == "other":
+            return as_json({"mcpServers": {}})
         if fault == "broken":
             return Reply(200, b'{"servers": [')
         if fault.isdecimal():
             return as_json({"error": "try later"}, int(fault))
         return self._answer(got, fault)
-
-    def _drip(self) -> Iterator[bytes]:
-        while not self.over.wait(0.05):
-            yield b" "
 
     def _answer(self, got: Received, fault: str) -> Reply:
         query = {key: x[0] for key, x in parse_qs(got.query).items()}

@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 
 from tests.support.a2a_server import FACES, AgentServer
+from tests.support.bridges import source_bridge
 from tests.support.processes import wait_until
 from xai_mcp_agent import (
     Bridge,
@@ -110,7 +111,7 @@ def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str
 @pytest.mark.parametrize("face", ["rpc", "rest-old"])
 def test_an_exception_of_an_agent_is_cut_and_has_no_secrets(server: AgentServer, face: str):
     entry = {"url": server.url(face), "bearer": "let-me-in-1234"}
-    with Bridge({"agents": {"it": entry}}, store="memory") as bridge:
+    with source_bridge("agents", **entry) as bridge:
         try:
             text = ask(bridge, "it", "crash").text
         except ServerError as error:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.a2a_server import AgentServer
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import failure_of, names_of, source_bridge, status_of
 from tests.support.odd_agent import DONE, odd_agent
 from xai_mcp_agent import Bridge, DefinitionChanged, SourceFailed, UnknownTool
 from xai_mcp_agent.sources.agents import source
@@ -20,17 +18,14 @@ from xai_mcp_agent.sources.agents import source
 TOKEN = "let-me-in-1234"
 
 
-@contextmanager
-def reaching(url: str, store: str | Path = "memory", **entry: Any) -> Generator[Bridge]:
-    """Run a bridge with the agent at this address as `it`."""
-    with Bridge({"agents": {"it": {"url": url, **entry}}}, store=store) as bridge:
-        yield bridge
+def reaching(url: str, **more: Any) -> Bridge:
+    """A bridge with the agent at this address as `it`."""
+    return source_bridge("agents", url=url, **more)
 
 
-def failure_of(url: str, **entry: Any) -> SourceFailed:
-    with reaching(url, **entry) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
+def failure_at(url: str, **entry: Any) -> SourceFailed:
+    with reaching(url, **entry) as bridge:
+        return failure_of(bridge)
 
 
 # What is found
@@ -127,7 +122,7 @@ def test_a_card_is_read_again_and_the_last_good_one_stays(monkeypatch: pytest.Mo
 
 
 def test_a_token_is_sent_and_never_shown(server: AgentServer):
-    error = failure_of(server.url("guarded"))
+    error = failure_at(server.url("guarded"))
     assert "HTTP 401: who are you?" in error.problem
     assert "`bearer`" in error.next_step
     with reaching(server.url("guarded"), bearer=TOKEN) as bridge:
@@ -143,7 +138,7 @@ def test_a_token_is_sent_and_never_shown(server: AgentServer):
 
 def test_a_card_cannot_send_us_elsewhere(server: AgentServer):
     """The address in it comes from the other side, and may point into our network."""
-    error = failure_of(server.url("elsewhere"), bearer=TOKEN)
+    error = failure_at(server.url("elsewhere"), bearer=TOKEN)
     assert "wants requests sent to http://localhost:9" in error.problem
     assert "`allowedHosts`" in error.next_step
     with reaching(server.url("elsewhere"), allowedHosts=["localhost:9"]) as bridge:
@@ -154,7 +149,7 @@ def test_a_card_cannot_send_us_elsewhere(server: AgentServer):
 
 def test_a_redirect_to_another_place_is_not_followed(server: AgentServer):
     moved = server.url("moved").replace("127.0.0.1", "localhost")
-    error = failure_of(moved, bearer=TOKEN)
+    error = failure_at(moved, bearer=TOKEN)
     assert "nothing is sent to another server" in error.problem
     with reaching(server.url("moved")) as bridge:  # the same place: only the path differs
         assert len(bridge.list_tools("it")) == 2
@@ -169,7 +164,7 @@ def test_a_redirect_to_another_place_is_not_followed(server: AgentServer):
     ],
 )
 def test_an_unusable_card_says_what_to_do(server: AgentServer, name: str, words: str, step: str):
-    error = failure_of(server.url(name))
+    error = failure_at(server.url(name))
     assert words in error.problem
     assert step in error.next_step
 

@@ -7,7 +7,7 @@ import gzip
 import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -37,12 +37,6 @@ WAIT_SECONDS = 10
 JSON = {"content-type": "application/json"}
 KEY = "s3cret-key"
 IN_HEADER = SecurityNeed("key", "apiKey", "header", "X-Key")
-
-
-@pytest.fixture
-def service() -> Generator[HttpService]:
-    with http_service() as running:
-        yield running
 
 
 @asynccontextmanager

@@ -7,14 +7,14 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import failure_of, names_of, source_bridge, status_of
+from tests.support.files import change
 from tests.support.histories import events_of
 from tests.support.http_service import HttpService, Received, Reply, as_json, http_service
 from tests.support.stalls import watching
@@ -47,11 +47,11 @@ def operation(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def service() -> Generator[HttpService]:
-    with http_service() as running:
-        offer(running, "one", "two")
-        running.replies["/one"] = lambda _: as_json({"n": 1})
-        yield running
+def service(service: HttpService) -> HttpService:
+    """A service with a document of two operations."""
+    offer(service, "one", "two")
+    service.replies["/one"] = lambda _: as_json({"n": 1})
+    return service
 
 
 def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -> None:
@@ -59,12 +59,9 @@ def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -
     service.replies["/openapi.json"] = lambda _: Reply(200, body, headers or {})
 
 
-@contextmanager
-def using(spec: str | Path, store: str | Path = "memory", **entry: Any) -> Generator[Bridge]:
-    """Run a bridge with the service of this document as `it`."""
-    settings = {"openapiServices": {"it": {"spec": str(spec), **entry}}}
-    with Bridge(settings, store=store) as bridge:
-        yield bridge
+def using(spec: str | Path, **more: Any) -> Bridge:
+    """A bridge with the service of this document as `it`."""
+    return source_bridge("openapiServices", spec=str(spec), **more)
 
 
 def at(service: HttpService) -> str:
@@ -73,12 +70,6 @@ def at(service: HttpService) -> str:
 
 def requests_to(service: HttpService, path: str) -> list[Received]:
     return [x for x in service.got if x.path == path]
-
-
-def failure_of(spec: str | Path, **entry: Any) -> SourceFailed:
-    with using(spec, **entry) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
 
 
 @pytest.fixture
@@ -93,13 +84,6 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(source, "convert", record)
     return titles
-
-
-def change(file: Path, text: str) -> None:
-    """Write the file again with another time, even on a disk with a coarse clock."""
-    before = file.stat().st_mtime_ns if file.exists() else 0
-    file.write_text(text, encoding="utf-8")
-    os.utime(file, ns=(before + 10**9, before + 10**9))
 
 
 # What is offered
@@ -253,7 +237,8 @@ def test_a_document_without_an_end_is_left(service: HttpService):
         over.wait(20)
 
     service.replies["/openapi.json"] = lambda _: Reply(pieces=hanging())
-    error = failure_of(at(service), startTimeout=0.3)
+    with using(at(service), startTimeout=0.3) as bridge:
+        error = failure_of(bridge)
     over.set()
     assert "0.3 s" in error.problem
     assert "`startTimeout`" in error.next_step
@@ -302,7 +287,8 @@ def test_referenced_files_are_watched_even_missing_ones(tmp_path: Path, conversi
 
 
 def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path):
-    error = failure_of(tmp_path / "no.json")
+    with using(tmp_path / "no.json") as bridge:
+        error = failure_of(bridge)
     assert "no.json cannot be read" in error.problem
     assert "`spec`" in error.next_step
 
@@ -344,7 +330,7 @@ def test_no_secret_is_in_errors_statuses_or_the_history(service: HttpService, tm
     service.replies["/one"] = lambda got: as_json({"headers": dict(got.headers)})
     service.replies["/two"] = lambda got: Reply(400, json.dumps(dict(got.headers)).encode())
     entry: dict[str, Any] = {"auth": {"apiKey": KEY}, "headers": {"X-Token": f"{KEY}-2"}}
-    with using(at(service), tmp_path / "history.db", **entry) as bridge:
+    with using(at(service), store=tmp_path / "history.db", **entry) as bridge:
         outputs = [bridge.call_tool("it", x).text for x in ("one", "two")]
         service.replies["/openapi.json"] = lambda got: Reply(500, got.headers["x-token"].encode())
         with pytest.raises(SourceFailed) as caught:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.support.bridges import source_bridge
+from tests.support.files import change
 from tools.components import all_components
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge
@@ -65,16 +64,12 @@ def draw(
 
 
 def edit(file: Path, old: str, new: str) -> None:
-    """Write the file anew, so that it shows even on a disk with a coarse clock."""
-    before = file.stat().st_mtime_ns
+    """Replace this text in the file."""
     text = file.read_text(encoding="utf-8")
     assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
-    os.utime(file, ns=(before + 10**9, before + 10**9))
+    change(file, text.replace(old, new))
 
 
-@contextmanager
-def offering(file: Path, **entry: Any) -> Generator[Bridge]:
+def offering(file: Path, **entry: Any) -> Bridge:
     """A bridge whose source `it` is this workflow."""
-    with Bridge({"workflows": {"it": {"file": str(file), **entry}}}, store="memory") as bridge:
-        yield bridge
+    return source_bridge("workflows", file=str(file), **entry)

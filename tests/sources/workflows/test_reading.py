@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.sources.workflows.drawings import components, draw, edit, offering
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import failure_of, names_of, status_of
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge, SourceFailed
@@ -18,10 +18,9 @@ from xai_mcp_agent.sources.workflows.source import CHAIN_VARIABLE, DEPTH_VARIABL
 ECHO = "result = [value, more, number]"
 
 
-def failure_of(file: Path, **entry: Any) -> SourceFailed:
-    with offering(file, **entry) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
+def failure_in(file: Path, **entry: Any) -> SourceFailed:
+    with offering(file, **entry) as bridge:
+        return failure_of(bridge)
 
 
 # Described
@@ -88,7 +87,7 @@ def test_a_workflow_file_may_have_any_name(tmp_path: Path, name: str):
 def test_an_unusable_argument_name_is_reported(tmp_path: Path, name: str):
     file = draw(tmp_path, ECHO, value=Argument("value", "any"))
     edit(file, "Argument (any): value", f"Argument (any): {name}")
-    failure = failure_of(file)
+    failure = failure_in(file)
     assert f"Argument node {name!r} has a name that cannot be used" in failure.problem
     assert "letters, digits and underscores" in failure.next_step
 
@@ -103,7 +102,7 @@ def test_an_argument_wired_to_finish_is_reported(tmp_path: Path):
     link = next(x for x in links.values() if x["source"] == argument["id"])
     link["target"], link["targetPort"] = finish["id"], finish["ports"][1]["id"]
     (tmp_path / "job.xircuits").write_text(json.dumps(document), encoding="utf-8")
-    failure = failure_of(tmp_path / "job.xircuits")
+    failure = failure_in(tmp_path / "job.xircuits")
     assert "'value' is wired to Finish" in failure.problem
     assert "put a node between the two" in failure.next_step
 
@@ -114,7 +113,7 @@ def test_a_literal_that_is_invalid_is_reported_with_its_node(
 ):
     file = draw(tmp_path, ECHO, number=471147)
     edit(file, '"471147"', json.dumps(label))
-    problem = failure_of(file).problem
+    problem = failure_in(file).problem
     assert "cannot be compiled at the node Literal Integer (wired to Do)" in problem
     assert words in problem
 
@@ -123,7 +122,7 @@ def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path):
     """The compiler evaluates literals: not in our own process."""
     file = draw(tmp_path, ECHO, number=471147)
     edit(file, '"471147"', '"9**9**9**9"')
-    assert "did not end within 0.5 s" in failure_of(file, startTimeout=0.5).problem
+    assert "did not end within 0.5 s" in failure_in(file, startTimeout=0.5).problem
 
 
 def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
@@ -137,7 +136,7 @@ def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
             port["links"] = [x for x in port["links"] if x not in cut]
     document["layers"][0]["models"] = {x: link for x, link in links.items() if x not in cut}
     file.write_text(json.dumps(document), encoding="utf-8")
-    assert "no flow leads from Start to Finish" in failure_of(file).problem
+    assert "no flow leads from Start to Finish" in failure_in(file).problem
 
 
 @pytest.mark.parametrize(
@@ -155,13 +154,13 @@ def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
 )  # fmt: skip
 def test_another_file_is_reported_and_not_run(tmp_path: Path, name: str, text: bytes, words: str):
     (tmp_path / name).write_bytes(text)
-    assert words in failure_of(tmp_path / name).problem
+    assert words in failure_in(tmp_path / name).problem
 
 
 def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path: Path):
     file = draw(tmp_path, ECHO)
     edit(file, "odd_nodes.py", "xai_components/xai_gone/nodes.py")
-    failure = failure_of(file)
+    failure = failure_in(file)
     assert "node Do is not installed here: there is no xai_components/xai_gone/nodes.py" in (
         failure.problem
     )
@@ -172,11 +171,11 @@ def test_a_secret_is_never_asked_of_a_model(tmp_path: Path):
     """A compiled script does not mark secrets: there, the name decides."""
     ports = {"value": Argument("api_key", "secret"), "more": Argument("max_tokens", "any")}
     file = draw(tmp_path, ECHO, **ports)
-    failure = failure_of(file)
+    failure = failure_in(file)
     assert "'api_key' is a secret" in failure.problem
     assert '"api_key": "${API_KEY}"' in failure.next_step
     script = compile_workflow(file)
-    failure = failure_of(script)
+    failure = failure_in(script)
     assert "'api_key' looks like a secret" in failure.problem
     assert "use the .xircuits file" in failure.next_step
     with offering(script, arguments={"api_key": "sk-1234567"}) as bridge:
@@ -243,7 +242,7 @@ def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(tmp_
         assert result.structured == ["changed", 1, "outer"]
     assert not (tmp_path / "inner.py").exists()
     (tmp_path / "inner.xircuits").unlink()
-    assert "the workflow in its node inner is missing" in failure_of(file).problem
+    assert "the workflow in its node inner is missing" in failure_in(file).problem
 
 
 # Inside each other
@@ -272,7 +271,7 @@ def test_three_levels_are_allowed_by_default(tmp_path: Path, monkeypatch: pytest
     with Bridge({"workflows": {"it": {"file": str(file)}}}, store="memory") as bridge:
         assert len(bridge.list_tools("it")) == 1
     monkeypatch.setenv(CHAIN_VARIABLE, json.dumps(["a", "b", "c"]))
-    assert "a > b > c > job.xircuits" in failure_of(file).problem
+    assert "a > b > c > job.xircuits" in failure_in(file).problem
     monkeypatch.setenv(DEPTH_VARIABLE, "4")
     with offering(file) as bridge:
         assert len(bridge.list_tools("it")) == 1

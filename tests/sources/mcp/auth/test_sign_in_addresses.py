@@ -12,12 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.authorization_server import (
-    browse,
-    failure_of,
-    go_there,
-    protected_server,
-)
+from tests.support.authorization_server import browse, go_there, protected_server
+from tests.support.bridges import failure_of
 from tests.support.http_service import HttpService, Reply, http_service, resolve, shared_port
 from xai_mcp_agent import Answer, Bridge, Question
 

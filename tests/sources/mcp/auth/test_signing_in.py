@@ -17,10 +17,10 @@ from tests.support.authorization_server import (
     Protected,
     bridge_to,
     browse,
-    failure_of,
     go_there,
     protected_server,
 )
+from tests.support.bridges import failure_of
 from tests.support.fault_http import fault_http
 from tests.support.http_faults import refuse
 from tests.support.processes import free_port, listens, wait_until

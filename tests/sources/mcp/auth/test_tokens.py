@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.authorization_server import Protected, bridge_to, failure_of, protected_server
+from tests.support.authorization_server import Protected, bridge_to, protected_server
+from tests.support.bridges import failure_of
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ServerError
 from xai_mcp_agent.bridge.operations import Operations

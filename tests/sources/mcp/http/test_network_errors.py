@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.support.bridges import bridge_with
+from tests.support.bridges import bridge_with, failure_of
 from tests.support.fault_http import fault_http
 from tests.support.http_faults import raw
 from xai_mcp_agent import SourceFailed
@@ -29,11 +29,10 @@ def tls_context(certificate: trustme.LeafCert) -> ssl.SSLContext:
     return context
 
 
-def failure_of(url: str) -> SourceFailed:
+def failure_at(url: str) -> SourceFailed:
     """Return the error for a server at this URL."""
-    with bridge_with(it={"url": url}) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
+    with bridge_with(it={"url": url}) as bridge:
+        return failure_of(bridge)
 
 
 @pytest.fixture
@@ -57,12 +56,12 @@ def test_a_certificate_of_an_unknown_authority_is_not_trusted(
     authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with fault_http(tls=tls_context(authority.issue_cert("127.0.0.1"))) as peer:
-        error = failure_of(peer.url)
+        error = failure_at(peer.url)
         assert peer.requests == []
     assert "CERTIFICATE_VERIFY_FAILED" in error.problem
     assert "SSL_CERT_FILE can name a PEM file that vouches for it" in error.next_step
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    error = failure_of("https://127.0.0.1:1/mcp")
+    error = failure_at("https://127.0.0.1:1/mcp")
     assert "the certificates that SSL_CERT_FILE names cannot be read" in error.problem
     assert "Correct SSL_CERT_FILE" in error.next_step
 
@@ -83,13 +82,13 @@ def test_an_unusable_certificate_is_reported_with_the_reason(authority: trustme.
         (too_old, "Its TLS is too old to be safe"),
     ):
         with fault_http(tls=context) as peer:
-            assert words in failure_of(peer.url).next_step
+            assert words in failure_at(peer.url).next_step
 
 
 def test_a_server_that_speaks_only_http_2_is_reported():
     with fault_http() as peer:
         peer.faults["*"] = raw(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5")
-        error = failure_of(peer.url)
+        error = failure_at(peer.url)
     assert "does not speak HTTP/1.1: check the port" in error.next_step
 
 
@@ -106,14 +105,14 @@ def test_a_server_on_this_machine_is_never_reached_through_a_proxy(monkeypatch: 
 
 def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("https_proxy", "http://me:pass-word-1@127.0.0.1:9")
-    error = failure_of("https://example.invalid/mcp")
+    error = failure_at("https://example.invalid/mcp")
     assert "(via the proxy 127.0.0.1:9)" in error.problem
     assert "Check that the proxy runs" in error.next_step
     assert "pass-word-1" not in str(error)
     with fault_http() as peer:  # it knows no CONNECT
         proxy = peer.url.removesuffix("/mcp")
         monkeypatch.setenv("https_proxy", proxy)
-        error = failure_of("https://example.invalid/mcp")
+        error = failure_at("https://example.invalid/mcp")
     assert "ProxyError: 501 Unsupported method" in error.problem
     assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
 
@@ -121,4 +120,4 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
 def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "example.invalid")
-    assert "proxy" not in failure_of("http://example.invalid/mcp").problem
+    assert "proxy" not in failure_at("http://example.invalid/mcp").problem

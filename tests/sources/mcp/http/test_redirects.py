@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridges import bridge_with
+from tests.support.bridges import bridge_with, failure_of
 from tests.support.fault_http import fault_http
 from tests.support.http_faults import call, refuse, right_answer
-from xai_mcp_agent import Bridge, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
 SECRETS = {"Authorization": f"Bearer {TOKEN}", "X-Key": TOKEN, "Cookie": f"s={TOKEN}"}
@@ -25,13 +24,6 @@ def redirect_to(place: str, status: int = 307) -> Any:
             handler.answer(status, location=place)
 
     return answer
-
-
-def failure_of(bridge: Bridge) -> SourceFailed:
-    """Return the error of the server."""
-    with pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
-    return caught.value
 
 
 @pytest.mark.parametrize(("era", "status"), [("modern", 307), ("legacy", 308)])
