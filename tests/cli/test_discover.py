@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -70,11 +71,9 @@ PLACES: dict[str, Any] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_servers_of_another_program_are_shown_and_can_be_taken(home: Path, cli: Cli, place: str):
     write(home, place, PLACES[place])
-    status, out, _ = cli("servers discover")
-    assert (status, "  it: " in out) == (0, True)
-    assert "npx" in out or "https://e.example" in out
+    assert re.search("  it: (npx|https://e.example)", cli("servers discover").out)
     assert not (home / "project/mcp_settings.json").exists(), "only shown"
-    assert cli("servers discover --take it").status == 0
+    cli("servers discover --take it").shows()
     loaded = load_settings(home / "project/mcp_settings.json")
     assert (loaded.names, loaded.problems) == (["it"], {})
     assert TrustStore().untrusted_parts(loaded) == ()
@@ -98,11 +97,10 @@ def test_discover_shows_no_secret_and_warns_about_copied_ones(home: Path, cli: C
     }
     write(home, ".cursor/mcp.json", {"mcpServers": servers})
     write(home, ".gemini/settings.json", "{" + TOKEN)
-    for line in ("servers discover", "servers discover --json"):
-        assert TOKEN not in cli(line).text
-    ran = cli("servers discover", *(x for name in servers for x in ("--take", name)))
-    assert (ran.status, TOKEN in ran.text) == (0, False)
-    assert ran.err.count("looks like a secret") == 4
+    take = " ".join(f"--take {x}" for x in servers)
+    runs = [cli(f"servers discover {x}").shows() for x in ("", "--json", take)]
+    assert not [x for x in runs if TOKEN in x.text]
+    assert runs[-1].err.count("looks like a secret") == 4
 
 
 BROKEN = {
@@ -120,8 +118,7 @@ def test_a_broken_file_does_not_hide_the_others(home: Path, cli: Cli):
         write(home, ".cursor/mcp.json", text)
         for place in (".codex/config.toml", ".continue/config.yaml"):
             write(home, place, text or "[")
-        ran = cli("servers discover")
-        assert (ran.status, "good: npx -y some-server" in ran.out) == (0, True), kind
+        assert "good: npx -y some-server" in cli("servers discover").shows().out, kind
     doubled = [f"{y}: &{y} [*{x}, *{x}]" for x, y in pairwise("abcdefghi")]
     write(home, ".continue/config.yaml", "\n".join(["a: &a [x, x]", *doubled]))
     (home / ".codex/config.toml").unlink()
@@ -137,9 +134,10 @@ def test_a_fault_in_another_programs_file_is_reported_with_its_place(home: Path,
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
-    assert "at line 2, column " in cli("servers discover").text
-    says = "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only"
-    assert says in cli("servers discover --take it").text
+    cli("servers discover").shows("at line 2, column ")
+    cli("servers discover --take it").fails(
+        "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only"
+    )
 
 
 def test_a_taken_or_ambiguous_name_is_refused(home: Path, cli: Cli):
@@ -153,9 +151,9 @@ def test_a_taken_or_ambiguous_name_is_refused(home: Path, cli: Cli):
         ("units", "--take NAME=NEW_NAME"),
         ("unit", "Did you mean 'units'"),
     ):
-        ran = cli(f"servers discover --take {word}")
-        assert (ran.status, says in ran.text, ours.read_text()) == (1, True, before)
-    assert cli("servers discover --take 'Gemini CLI/it=mine' --take units=u2").status == 0
+        cli(f"servers discover --take {word}").fails(says)
+        assert ours.read_text() == before
+    cli("servers discover --take 'Gemini CLI/it=mine' --take units=u2").shows()
     assert {*load_settings(ours).names} == {"units", "mine", "u2"}
     assert ours.read_text().endswith("// mine")
 
@@ -165,7 +163,7 @@ def test_two_servers_of_one_program_are_distinguished_by_their_files(home: Path,
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
     mine = f"{home}/project/.cursor/mcp.json#it"
     assert mine in "".join(cli("servers discover --take Cursor/it").err.split())
-    assert cli(f"servers discover --take {mine}=mine --take a=b").status == 0
+    cli(f"servers discover --take {mine}=mine --take a=b").shows()
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
@@ -174,10 +172,9 @@ def test_a_server_whose_name_is_not_valid_here_is_taken_under_another_name(home:
         write(home, ".cursor/mcp.json", {"mcpServers": {name: {**SERVER, "cwd": "\x1b[2J"}}})
         assert "\x1b" not in cli("servers discover").out
         ran = cli("servers discover --take", name)
-        assert (ran.status, "\x1b" in ran.text) == (1, False)
-        assert all(x in ran.text for x in ("cannot be a server's name", "NAME=NEW_NAME"))
+        assert "\x1b" not in ran.fails("cannot be a server's name", "NAME=NEW_NAME").err
     write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
-    assert cli("servers discover --take", f"{name}=mine").status == 0
+    cli("servers discover --take", f"{name}=mine").shows()
     assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
 
 
@@ -185,7 +182,7 @@ def test_a_server_that_is_switched_off_is_marked_and_a_date_becomes_text(home: P
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
     text = YAML.replace("it", "x")
     write(home, ".continue/config.yaml", f"{text}    env: {{SINCE: 2020-01-02}}\n")
-    assert "it (switched off): npx" in cli("servers discover").out
+    cli("servers discover").shows("it (switched off): npx")
     assert cli("servers discover --take x")[::2] == (0, "")
     entry = json.loads((home / "project/mcp_settings.json").read_text())["mcpServers"]["x"]
     assert entry["env"] == {"SINCE": "2020-01-02"}

@@ -65,9 +65,9 @@ def test_an_existing_file_or_link_is_kept(folder: Path, cli: Cli):
     (folder / "link.xircuits").symlink_to(folder / "outside")
     write("runs.jsonl", SEARCH)
     for name in ("mine", "link"):
-        ran = cli(f"plan draw runs.jsonl --out {name}")
-        assert (ran.status, f"{name}.xircuits is there already" in ran.err) == (1, True)
-        assert "--overwrite" in ran.err
+        cli(f"plan draw runs.jsonl --out {name}").fails(
+            f"{name}.xircuits is there already", "--overwrite"
+        )
     assert (target.read_text(encoding="utf-8"), (folder / "outside").exists()) == ("mine", False)
     assert cli("plan draw runs.jsonl --out mine --overwrite").status == 0
     assert (folder / "mine.xircuits.bak").read_text(encoding="utf-8") == "mine"
@@ -75,17 +75,14 @@ def test_an_existing_file_or_link_is_kept(folder: Path, cli: Cli):
 
 
 def test_draw_takes_the_newest_run_of_the_history_or_explains_how_to_record_one(cli: Cli):
-    ran = cli("plan draw")
-    assert (ran.status, ran.out, "There is no history yet" in ran.err) == (1, "", True)
-    assert "XAI_MCP_RECORD=arguments,results" in ran.err
+    cli("plan draw").fails("There is no history yet", "XAI_MCP_RECORD=arguments,results")
     record_calls({"query": "sea"}, record="none")
-    ran = cli("plan draw")
-    assert ran.status == 1
-    assert "made 1 call, but no arguments were recorded" in ran.err
-    assert all(x in ran.err for x in ('"record": ["arguments", "results"]', "XAI_MCP_TRANSCRIPT"))
+    cli("plan draw").fails(
+        "made 1 call, but no arguments were recorded", '"record": ["arguments", "results"]',
+        "XAI_MCP_TRANSCRIPT",
+    )  # fmt: skip
     record_calls({}, {"isbn": "978-0142"}, record="arguments,results")
-    out = cli("plan draw").out
-    assert out.startswith("Written: drawn_run.xircuits, 2 calls, 1 wire")
+    cli("plan draw").shows("Written: drawn_run.xircuits, 2 calls, 1 wire")
 
 
 def test_draw_reports_missing_values_omitted_calls_and_unknown_servers(cli: Cli):
@@ -96,14 +93,11 @@ def test_draw_reports_missing_values_omitted_calls_and_unknown_servers(cli: Cli)
         {**SEARCH, "key": {"kind": "tools", "source": "", "name": "shout"}},
         {**SEARCH, "key": {**KEY, "source": "gone"}},
     )
-    ran = cli("plan draw runs.jsonl")
-    assert ran.status == 0
-    for text in (
+    cli("plan draw runs.jsonl").shows(
         "You must give query of library/search_books. It looked like a secret",
         "Left out: library/search_books: it failed.", "canvas/shout: This tool was drawn",
         "The settings have no server gone.",
-    ):  # fmt: skip
-        assert text in ran.text
+    )  # fmt: skip
 
 
 def test_a_plan_is_drawn(cli: Cli):
@@ -124,8 +118,7 @@ def test_draw_lists_runs_and_draws_the_named_one(cli: Cli):
     assert lines == ["r1, helper, 1 call", "r2, helper, 1 call: Find a book."]
     answer = cli("plan draw runs.jsonl --run r1 --json").json
     assert answer["calls"] == ["library/search_books"]
-    ran = cli("plan draw runs.jsonl --run r9")
-    assert (ran.status, "There is no run 'r9'" in ran.err) == (1, True)
+    cli("plan draw runs.jsonl --run r9").fails("There is no run 'r9'")
 
 
 def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
@@ -141,8 +134,7 @@ def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
     ):
         if text is not None:
             Path(name).write_text(text, encoding="utf-8")
-        ran = cli(f"plan draw {name}")
-        assert (ran.status, ran.err[:7], says in ran.err) == (1, "error: ", True), name
+        cli(f"plan draw {name}").fails(says)
 
 
 def test_secrets_of_a_conversation_are_not_drawn(

@@ -47,12 +47,7 @@ def file(tmp_path: Path) -> Path:
 def show(file: Path, cli: Cli) -> Callable[..., str]:
     """Returns the output of `history show` for the file."""
 
-    def show(*words: str) -> str:
-        status, out, err = cli("history show", *words, "--store", str(file))
-        assert status == 0, err
-        return out
-
-    return show
+    return lambda *words: cli("history show", *words, "--store", str(file)).shows().out
 
 
 @pytest.fixture
@@ -131,13 +126,10 @@ def test_the_line_of_a_call_names_its_agent_and_run(file: Path, cli: Cli, show: 
     calls = [called("search", x, agent="helper", run_id="b1946ac92492") for x in range(3)]
     write_history(file, *calls, called("search", 4, "There is no shelf 9.", agent="other"))
     several, _ = lines()
-    begin = "library.search: called by helper in my_agent (run b1946ac92492) 3 times"
-    assert several.startswith(begin[:60])
-    text = " ".join(show().split())
-    assert "called by other in my_agent, failed after 500 ms: There is no shelf 9." in text
-    assert len(lines("--agent", "other")) == 1
-    ran = cli("history show --agent helpr --store", str(file))
-    assert (ran.status, "Did you mean 'helper'" in ran.err) == (1, True)
+    assert several.startswith("library.search: called by helper in my_agent (run b1946ac924")
+    (other,) = lines("--agent", "other")
+    assert other.startswith("library.search: called by other in my_agent, failed after 500 ms:")
+    cli("history show --agent helpr --store", str(file)).fails("Did you mean 'helper'")
 
 
 # Filters
@@ -182,15 +174,14 @@ def test_since_and_until_limit_the_events(file: Path, cli: Cli, show: Any, lines
     assert len(lines("--until", "2")) == 2
     assert lines("--until", "2000-01-01") == []
     assert show("--since", "2099-01-01").startswith("The history has nothing")
-    assert cli("history show --until 2 --follow --store", str(file)).status == 2
+    cli("history show --until 2 --follow --store", str(file)).fails(status=2)
 
 
 # The history of a folder
 
 
 def test_show_reports_a_missing_history_and_starts_no_server(folder: Path, cli: Cli):
-    ran = cli("history show")
-    assert (ran.status, "There is no history yet" in ran.out) == (0, True)
+    cli("history show").shows("There is no history yet")
     assert cli("history show --json").out == "[]\n"
     assert [*folder.iterdir()] == []
     mark = folder / "started"
@@ -198,7 +189,7 @@ def test_show_reports_a_missing_history_and_starts_no_server(folder: Path, cli: 
     with Bridge.open() as bridge:
         bridge.connect(wait=True)
     mark.unlink()
-    assert "it: failed" in cli("history show").out
+    cli("history show").shows("it: failed")
     assert not mark.exists()
     for words, status, hint in (
         ("--since soon", 2, "Write 2h or 3d"),
@@ -207,8 +198,7 @@ def test_show_reports_a_missing_history_and_starts_no_server(folder: Path, cli: 
         ("--store no.db", 1, "no such file"),
         ("--store mysql://x/y", 1, "postgresql://"),
     ):
-        ran = cli(f"history show {words}")
-        assert (ran.status, ran.out, hint in ran.err) == (status, "", True), words
+        cli(f"history show {words}").fails(hint, status=status)
 
 
 # Following

@@ -63,17 +63,15 @@ def test_a_file_that_is_not_a_history_is_refused_and_stays_as_it_is(
         connection.execute("CREATE TABLE mine (a)")
     (folder / "bad.db").write_bytes(other.read_bytes()[:16] + b"\xde\xad" * 4000)
     before = files(folder)
-    for reader in READERS[:4]:
-        for name, text in (
-            ("notes.txt", "no database at all"), ("bad.db", ""),
-            ("other.db", "There is no history of the project"),
-            ("empty.db", "There is no history of the project"),
-        ):  # fmt: skip
-            ran = cli(f"{reader} --store {name}")
-            assert (ran.status, text in ran.text) == (1, True), (reader, name)
+    for name, text in (
+        ("notes.txt", "no database at all"), ("bad.db", ""),
+        ("other.db", "There is no history of the project"),
+        ("empty.db", "There is no history of the project"),
+    ):  # fmt: skip
+        for reader in READERS[:4]:
+            cli(f"{reader} --store {name}").fails(text)
     monkeypatch.setenv("XAI_MCP_STORE", "other.db")
-    ran = cli("history show")
-    assert (ran.status, "There is no history yet" in ran.out) == (0, True)
+    cli("history show").shows("There is no history yet")
     assert files(folder) == before
 
 
@@ -94,8 +92,7 @@ def test_a_history_named_by_store_is_read_and_not_written(folder: Path, cli: Cli
         shutil.copy(folder / "live" / name, folder / "copied")
     for source in (file, folder / "copied" / "history.db"):
         before = files(source.parent)
-        ran = cli(f"{reader} --store {source}")
-        assert (ran.status, bool(ran.out)) == (0, True)
+        assert cli(f"{reader} --store {source}").shows().out
         assert files(source.parent) == before
     live.close()
 

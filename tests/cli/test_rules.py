@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Cli, write_settings
+from tests.support.commands import Cli, CommandResult, write_settings
 from tests.support.shredder_server import shredder_entry
 
 RULES = [
@@ -26,34 +26,29 @@ def file(folder: Path) -> Path:
 
 
 def test_check_lists_the_tools_of_each_rule(file: Path, cli: Cli):
-    status, out, _ = cli("rules check")
-    lines = out.splitlines()
-    assert (status, lines[0].endswith("1 denied, of 4 tools.")) == (0, True)
-    assert {
-        "papers: deny: shredder/shred", "few: at most 2 a run: shredder/count",
-        "nothing here: ask: no present tool", "destroys: says 'a_danger': shredder/shred",
-    } <= {*lines}  # fmt: skip
-    as_clerk = cli("rules check --agent clerk").out
-    assert as_clerk.splitlines()[0].endswith("0 denied, of 4 tools.")
+    cli("rules check").shows(
+        "1 denied, of 4 tools.", "papers: deny: shredder/shred",
+        "few: at most 2 a run: shredder/count", "nothing here: ask: no present tool",
+        "destroys: says 'a_danger': shredder/shred",
+    )  # fmt: skip
+    cli("rules check --agent clerk").shows("0 denied, of 4 tools.")
     answer = cli("rules check --json").json
-    assert answer["counts"]["deny"] == 1
     assert [x["name"] for x in answer["rules"]] == ["papers", "few", "nothing here", "no names"]
-    assert answer["rules"][0]["tools"] == ["shredder/shred"]
     write_settings(file.parent, {"shredder": shredder_entry()})
-    assert cli("rules check").out.startswith("There are no rules")
+    cli("rules check").shows("There are no rules")
 
 
 def test_why_explains_the_ruling_on_a_call(file: Path, cli: Cli):
-    out = cli("rules why shredder shred 'paper=contract 7'").out
-    assert "shredder/shred is denied: the rule 'papers' does not allow it, because" in out
-    assert "It is: a_danger." in out
-    out = cli("rules why shredder shred").out
-    assert "shredder/shred is asked for: its source says that it may destroy something." in out
-    assert "It may be denied by the rule 'papers'" in out
-    answer = cli("rules why shredder shred", '{"paper": "contract"}', "--json").json
-    assert answer["rule"] == "papers"
-    ran = cli("rules why shredder shed")
-    assert (ran.status, "shred" in ran.err) == (1, True)
+    cli("rules why shredder shred 'paper=contract 7'").shows(
+        "shredder/shred is denied: the rule 'papers' does not allow it, because",
+        "It is: a_danger.",
+    )
+    cli("rules why shredder shred").shows(
+        "shredder/shred is asked for: its source says that it may destroy something.",
+        "It may be denied by the rule 'papers'",
+    )
+    assert cli("""rules why shredder shred '{"paper": "contract"}' --json""").json["word"] == "deny"
+    cli("rules why shredder shed").fails("shred")
 
 
 def test_rules_are_put_into_the_store_listed_and_removed(
@@ -64,33 +59,28 @@ def test_rules_are_put_into_the_store_listed_and_removed(
         "- {name: ask, when: {tool: 'shr*'}, then: ask}\n",
         encoding="utf-8",
     )
-    out = cli("rules put more.yaml").out
-    assert "The store has 2 rules, revision 1." in out
-    assert "The settings do not use them" in out
-    assert "shredder/count is allowed" in cli("rules why shredder count").out
+    cli("rules put more.yaml").shows(
+        "The store has 2 rules, revision 1.", "The settings do not use them"
+    )
+    cli("rules why shredder count").shows("shredder/count is allowed")
     document = json.loads(file.read_text(encoding="utf-8"))
     document["rules"].append({"from": "store", "revision": 1})
     file.write_text(json.dumps(document), encoding="utf-8")
     denied = "shredder/count is denied: the rule 'no counting' does not allow it"
-    assert denied in cli("rules why shredder count").out
-    assert "no counting: deny: shredder/count" in cli("rules check").out
-    ran = cli("rules remove 'no countin'")
-    assert (ran.status, "Did you mean 'no counting'" in ran.err) == (1, True)
-    out = cli("rules remove 'no counting'").out
-    assert out.splitlines()[-1] == "The store has 1 rule, revision 2."
+    cli("rules why shredder count").shows(denied)
+    cli("rules check").shows("no counting: deny: shredder/count")
+    cli("rules remove 'no countin'").fails("Did you mean 'no counting'")
+    cli("rules remove 'no counting'").shows("The store has 1 rule, revision 2.")
     answer = cli("rules list --json").json
     assert (answer["revision"], answer["is_used"]) == (2, True)
     assert [x["name"] for x in answer["rules"]] == ["ask"]
 
-    def put(text: bytes, words: str = "") -> tuple[int, str]:
+    def put(text: bytes, words: str = "") -> CommandResult:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-        ran = cli(f"rules put - {words}")
-        return ran.status, ran.text
+        return cli(f"rules put - {words}")
 
     few = put(b"- {name: few, when: {tool: count}, then: {limit: 5 a run}}", "--only")
-    assert "The store has 1 rule, revision 3." in few[1]
-    status, text = put(b"- {name: few, then: allow}")
-    assert (status, "the rules for the store" in text) == (1, True)
+    few.shows("The store has 1 rule, revision 3.")
+    put(b"- {name: few, then: allow}").fails("the rules for the store")
     monkeypatch.setenv("XAI_MCP_STORE", "memory")
-    ran = cli("rules put more.yaml")
-    assert (ran.status, "nothing is kept there" in ran.err) == (1, True)
+    cli("rules put more.yaml").fails("nothing is kept there")

@@ -57,36 +57,28 @@ def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
     cli: Cli, journal: Callable[[], list[str]]
 ):
     line = "plan run plan.json --state tidy.run.json"
-    status, out, err = cli(line)
-    assert (status, out) == (3, "")
-    assert "missing: 1 of 3 calls were made." in err
-    assert "`paper` is missing: Which one, too? Give `2.paper`" in err
-    ran = cli(f"{line} --json")
-    assert (ran.status, ran.json["status"]) == (3, "missing")
+    cli(line).fails(
+        "missing: 1 of 3 calls were made.",
+        "`paper` is missing: Which one, too? Give `2.paper`", status=3,
+    )  # fmt: skip
     missing = {"call": 2, "parameter": "paper", "reason": "Which one, too?"}
-    assert ran.json["missing"] == [missing]
-    ran = cli(line, "--give", '2.paper="the diary"', "--json")
-    assert (ran.status, ran.json["status"]) == (0, "finished")
+    assert cli(f"{line} --json").shows(status=3).json["missing"] == [missing]
+    ran = cli(line, "--give", '2.paper="the diary"', "--json").shows()
     assert ran.json["results"][-1] == {"result": 0}
     assert journal() == ["filed the deed", "filed the diary"]
-    assert cli("plan run plan.json --give 2.paper").status == 2
-    assert "nothing.json cannot be read" in cli("plan run nothing.json").err
-    ran = cli("plan run plan.json --give 9.paper=1")
-    assert (ran.status, "no place for '9.paper'" in ran.err) == (1, True)
+    cli("plan run plan.json --give 2.paper").fails(status=2)
+    cli("plan run nothing.json").fails("nothing.json cannot be read")
+    cli("plan run plan.json --give 9.paper=1").fails("no place for '9.paper'")
 
 
 def test_a_call_waits_until_plan_approve_allows_it(cli: Cli, journal: Callable[[], list[str]]):
     write(SHRED)
-    waits = cli(RUN_SHRED)
-    assert (waits.status, journal()) == (3, [])
-    assert "waiting: 0 of 1 calls were made." in waits.err
-    assert "xai-mcp-agent plan approve" in waits.err
+    says = ("waiting: 0 of 1 calls were made.", "xai-mcp-agent plan approve")
+    waits = cli(RUN_SHRED).fails(*says, status=3)
+    assert journal() == []
     listing = cli("plan approve shred.run.json")
-    assert "1. plan wants to call shred of shredder: waits for an answer" in listing.out
-    out = cli("plan approve shred.run.json --all").out
-    assert out.splitlines()[-1] == "Run the plan again: it continues."
-    finished = cli(RUN_SHRED)
-    assert (finished.status, journal()) == (0, [f"shredded the will {SECRET}"])
-    assert cli(RUN_SHRED).status == 0
-    assert len(journal()) == 1
-    assert not [x for x in (waits, listing, finished) if SECRET in x.text]
+    listing.shows("1. plan wants to call shred of shredder: waits for an answer")
+    cli("plan approve shred.run.json --all").shows("Run the plan again: it continues.")
+    finished, again = cli(RUN_SHRED).shows(), cli(RUN_SHRED).shows()
+    assert journal() == [f"shredded the will {SECRET}"]
+    assert not [x for x in (waits, listing, finished, again) if SECRET in x.text]

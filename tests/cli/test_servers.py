@@ -61,21 +61,12 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_check_shows_the_state_of_each_server_or_why_it_failed(settings: str, cli: Cli):
-    status, out, _ = cli("servers check --settings", settings)
-    history = str(Path(settings).parent / ".xircuits" / "history.db")
-    assert status == 1
-    for text in (
+    cli("servers check --settings", settings).shows(
         "units: ready, 2 tools in", "stdio, protocol 2026-07-28", "exited with code 3",
         "stderr: no licence", "Next step: Run it by hand", "off: disabled",
-        "NO_SUCH_VARIABLE_HERE is not set", f"History: {history}\n",
-    ):  # fmt: skip
-        assert text in out
-    ran = cli("servers check --json --settings", settings)
-    by_name = {x["name"]: x for x in ran.json["servers"]}
-    assert (ran.status, ran.json["store"]) == (1, {"place": history, "error": ""})
-    assert (by_name["units"]["state"], by_name["units"]["tool_count"]) == ("ready", 2)
-    assert by_name["bad"]["stderr_tail"] == ["no licence"]
-    assert by_name["unset"]["state"] == "disabled"
+        "NO_SUCH_VARIABLE_HERE is not set",
+        f"History: {Path(settings).parent / '.xircuits' / 'history.db'}", status=1,
+    )  # fmt: skip
 
 
 def test_instructions_of_a_server_are_shortened_and_shown_without_secrets(folder: Path, cli: Cli):
@@ -95,21 +86,17 @@ def test_instructions_of_a_server_are_shortened_and_shown_without_secrets(folder
     assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
     assert "    Instructions (not shown to agents): Nobody hears this." in out
     ran = cli("servers check --json")
-    by_name = {x["name"]: x for x in ran.json["servers"]}
     assert "hush-hush" not in ran.out
-    assert len(by_name["it"]["instructions"]) <= 2000
-    assert by_name["off"]["tells_instructions"] is False
+    assert len(ran.json["servers"][0]["instructions"]) <= 2000
 
 
 def test_call_reads_words_or_a_json_object_and_prints_the_result(settings: str, cli: Cli):
     call = f"call units convert_units --settings {settings}"
     ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometre")
     assert (ran.status, ran.json["result"]) == (0, 8.04672)
-    ran = cli(call, '{"value": 1, "from_unit": "km", "to_unit": "m"}', "--json")
-    assert (ran.status, ran.json["structured"]["result"]) == (0, 1000)
-    ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometr")
-    assert (ran.status, ran.out) == (3, "")  # the tool's own error
-    assert "Did you mean" in ran.err
+    ran = cli(call, '{"value": 1, "from_unit": "km", "to_unit": "m"}')
+    assert (ran.status, ran.json["result"]) == (0, 1000)
+    cli(f"{call} value=5 from_unit=mile to_unit=kilometr").fails("Did you mean", status=3)
 
 
 def test_wrong_names_and_arguments_are_answered_with_the_nearest_ones(settings: str, cli: Cli):
@@ -123,16 +110,13 @@ def test_wrong_names_and_arguments_are_answered_with_the_nearest_ones(settings: 
         ("call units convert_units '{not json}'", "not JSON"),
         ("tools list bda", "Known: bad"),
     ):
-        ran = cli(f"{line} --settings {settings}")
-        assert (ran.status, hint in ran.err) == (1, True), line
+        cli(f"{line} --settings {settings}").fails(hint)
 
 
 def test_missing_settings_are_reported_with_the_searched_places_and_next_steps(
     folder: Path, cli: Cli
 ):
-    ran = cli("servers check")
-    assert ran.status == 1
-    assert all(x in ran.text for x in (str(folder), "xai-mcp-agent init", "the URL of a server"))
+    cli("servers check").fails(str(folder), "xai-mcp-agent init", "the URL of a server")
 
 
 def test_characters_that_the_terminal_lacks_are_replaced(
@@ -155,32 +139,27 @@ def test_the_time_limit_of_the_command_line_is_named_and_a_wrong_one_refused(
 ):
     """The limit in the settings did not end the call, so it is not named."""
     write_settings(folder, {"it": entry()})
-    ran = cli("call it never --timeout 0.2")
-    assert ran.status == 1
-    assert "Give the call more time with `timeout_seconds`" in ran.text
-    assert "in the settings" not in ran.text
+    ran = cli("call it never --timeout 0.2").fails("Give the call more time with `timeout_seconds`")
+    assert "in the settings" not in ran.err
     for seconds in ("0", "-1", "nan", "inf", "soon"):
-        ran = cli(f"call it never --timeout {seconds}")
-        assert (ran.status, ran.out) == (2, "")
-        assert f"{seconds!r} is not a number of seconds above 0" in ran.err
+        says = f"{seconds!r} is not a number of seconds above 0"
+        cli(f"call it never --timeout {seconds}").fails(says, status=2)
 
 
 # Functions
 
 
 def test_commands_treat_files_of_functions_as_servers(functions: Path, cli: Cli):
-    ran = cli("servers check")
-    assert ran.status == 1
-    assert "mine: ready, 3 tools in" in ran.text
-    assert "broken.py, line 1: this is not Python" in ran.text
-    assert "Next step: Correct the line" in ran.text
-    assert "add(a: integer, b?: integer = 1): Add two numbers." in cli("tools list mine").out
-    ran = cli("call mine fail")
-    assert ran.status == 3
-    assert "fail failed: ValueError: no soup today (in tools.py, line 13)" in ran.text
-    assert "fail" in cli("history show --server mine").out
-    assert cli("tools disable mine fail").status == 0
-    assert "functions:mine" in cli("history graph --format json").out
+    cli("servers check").shows(
+        "mine: ready, 3 tools in", "broken.py, line 1: this is not Python",
+        "Next step: Correct the line", status=1,
+    )  # fmt: skip
+    cli("tools list mine").shows("add(a: integer, b?: integer = 1): Add two numbers.")
+    failure = "fail failed: ValueError: no soup today (in tools.py, line 13)"
+    cli("call mine fail").fails(failure, status=3)
+    cli("history show --server mine").shows("fail")
+    cli("tools disable mine fail").shows()
+    cli("history graph --format json").shows("functions:mine")
 
 
 def test_a_function_that_prints_or_hangs_breaks_neither_json_nor_the_command(
@@ -194,5 +173,4 @@ def test_a_function_that_prints_or_hangs_breaks_neither_json_nor_the_command(
     )  # fmt: skip
     assert json.loads(process.stdout)["structured"] == 3, process.stderr
     assert all(x in process.stderr for x in ("raw", "adding"))
-    ran = cli("call mine hang --timeout 0.2")
-    assert (ran.status, "goes on in the background" in ran.err) == (1, True)
+    cli("call mine hang --timeout 0.2").fails("goes on in the background")

@@ -38,13 +38,11 @@ def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_python_file_works_in_place_of_a_name_without_settings(
     folder: Path, cli: Cli, line: str, text: str
 ):
-    status, out, err = cli(line)
-    assert (status, err, text in out) == (0, "", True), out
+    assert cli(line).shows(text).err == ""
 
 
 def test_a_url_and_a_command_work_in_place_of_a_name(folder: Path, cli: Cli):
-    started = f"'{warm_python()}' '{UNITS}'"
-    assert '"convert_units"' in cli("tools list", started, "--as-list").out
+    cli("tools list", f"'{warm_python()}' '{UNITS}'", "--as-list").shows('"convert_units"')
     server = FaultHttp()
     server.start()
     try:
@@ -55,16 +53,11 @@ def test_a_url_and_a_command_work_in_place_of_a_name(folder: Path, cli: Cli):
 
 def test_an_address_that_cannot_be_reached_is_shown_without_its_secrets(folder: Path, cli: Cli):
     url = "http://me:hush-hush-hush-1234@127.0.0.1:9/mcp?api_key=sk-verysecret12345678"
-    ran = cli("tools list", url)
-    assert (ran.status, "cannot be reached" in ran.err) == (1, True)
-    assert not [x for x in ("hush-hush", "verysecret") if x in ran.text]
-    for word, text in (
-        ("ftp://example.org/x", "what you typed, at url: it does not start with http://"),
-        ("no_such.py", "there is no file 'no_such.py'"),
-        ("no/such/program", "there is no file 'no/such/program'"),
-    ):
-        ran = cli(f"call {word} tool")
-        assert (ran.status, text in ran.text) == (1, True), word
+    ran = cli("tools list", url).fails("cannot be reached")
+    assert not [x for x in ("hush-hush", "verysecret") if x in ran.err]
+    cli("call ftp://example.org/x tool").fails("what you typed, at url: it does not start with ")
+    for file in ("no_such.py", "no/such/program"):
+        cli(f"call {file} tool").fails(f"there is no file {file!r}")
 
 
 def test_a_single_word_never_starts_a_program(folder: Path, cli: Cli):
@@ -83,16 +76,14 @@ def test_the_history_finds_a_typed_server_by_its_command_and_by_its_own_name(
         f"tools list {UNITS} --at 0s", f"history show --server {UNITS}", f"history diff {UNITS}",
         f"history graph {UNITS}",
     ):  # fmt: skip
-        ran = cli(line)
-        assert (ran.status, ran.err, "convert_units" in ran.out) == (0, "", True), line
+        assert cli(line).shows("convert_units").err == "", line
     for line in (f"tools list {NAME}", f"ask x --server {NAME}", f"servers check {NAME}"):
-        ran = cli(line)
-        assert (ran.status, ran.out) == (1, "")
-        says = f"{NAME!r} is the history's name for a server that was typed"
-        assert says in ran.text
-        assert "its URL, file or command again: that of 'units'" in ran.text
-    assert "convert_units: 1 call" in cli(f"tools list {NAME} --all").out
-    assert cli(f"tools disable {NAME} list_units").status == 0
+        cli(line).fails(
+            f"{NAME!r} is the history's name for a server that was typed",
+            "its URL, file or command again: that of 'units'",
+        )
+    cli(f"tools list {NAME} --all").shows("convert_units: 1 call")
+    cli(f"tools disable {NAME} list_units").shows()
     assert "list_units" not in cli(f"tools list {UNITS} --usable").out
     other = shutil.copy(UNITS, folder / "units.py")
     assert "list_units" in cli(f"tools list {other} --usable").out, "of the same name"
@@ -109,9 +100,8 @@ def test_a_typed_server_that_the_settings_have_uses_their_entry(folder: Path, cl
 
 
 def test_untrusted_settings_do_not_prevent_calls_of_a_typed_server(stranger: Path, cli: Cli):
-    ran = cli(CALL)
-    assert (ran.status, "8.04672" in ran.out) == (0, True)
-    assert cli("tools list theirs").status == 1
+    cli(CALL).shows("8.04672")
+    cli("tools list theirs").fails()
     assert not (stranger / "started").exists()
 
 

@@ -238,24 +238,21 @@ def test_a_check_shows_goals_and_the_next_steps(
 ):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "executable", warm_python())
-    ran = cli("workshop check . 1")
-    assert (ran.status, "1_call_a_tool: Call a tool (not begun)" in ran.out) == (1, True)
-    assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in ran.text
-    save(
-        folder,
-        calling(arguments=LiteralNode({"value": 26.2, "from_unit": "mile", "to_unit": "km"})),
-    )
-    status, out, _ = cli("workshop check . 1")
-    lines = out.splitlines()
-    assert status == 0
-    assert lines[0].startswith("1_call_a_tool: Call a tool (4 of 4 goals, ")
-    assert lines[1:5] == [f"  [x] {x.sentence}" for x in FIRST.all_goals]
-    assert lines[-1] == "1 of 1 lesson done."
+    cli("workshop check . 1").shows(
+        "1_call_a_tool: Call a tool (not begun)",
+        f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}", status=1,
+    )  # fmt: skip
+    marathon = {"value": 26.2, "from_unit": "mile", "to_unit": "km"}
+    save(folder, calling(arguments=LiteralNode(marathon)))
+    cli("workshop check . 1").shows(
+        "1_call_a_tool: Call a tool (4 of 4 goals, ", "1 of 1 lesson done.",
+        " ".join(f"[x] {x.sentence}" for x in FIRST.all_goals),
+    )  # fmt: skip
     (folder / HOME / FIRST.workflow).unlink()
-    status, out, _ = cli("workshop check call_a_tool")
-    assert status == 1, "the current folder"
-    assert "  [ ] The workflow ran to its end." in out
-    assert "Stuck? A solution: xai-mcp-agent workshop solution 1" in out
+    cli("workshop check call_a_tool").shows(  # in the current folder
+        "[ ] The workflow ran to its end.",
+        "Stuck? A solution: xai-mcp-agent workshop solution 1", status=1,
+    )  # fmt: skip
 
 
 def test_several_folders_are_shown_in_a_table(
@@ -281,9 +278,9 @@ def test_several_folders_are_shown_in_a_table(
     assert " ".join(lines[:start]).count(problem[:40]) == 1
     out = cli("workshop check anna 2 3", names[3]).out
     assert next(x for x in out.splitlines() if x.startswith("folder ")).split()[1:] == ["2", "3"]
-    ran = cli("workshop check nobody 1")
-    assert ran.status == 1
-    assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in ran.err
+    cli("workshop check nobody 1").fails(
+        "is neither a folder nor a lesson. Lessons: 1_call_a_tool, "
+    )
 
 
 def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli):
@@ -321,8 +318,7 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(bare: P
     for text in ("first try", "second try"):
         (home / FIRST.workflow).write_text(text, encoding="utf-8")
         ran = cli("workshop reset 1", str(bare))
-        assert ran.status == 0
-    assert "before_reset_2.xircuits  (yours, under a new name)" in ran.out
+    ran.shows("before_reset_2.xircuits (yours, under a new name)")
     assert (home / FIRST.workflow).read_text(encoding="utf-8") == start
     put_aside = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
     assert put_aside == {
@@ -330,16 +326,15 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(bare: P
         "call_a_tool_before_reset_2.xircuits": "second try",
     }
     assert (home / "notes.txt").read_text(encoding="utf-8") == "mine"
-    ran = cli("workshop reset 9", str(bare))
-    assert ran.status == 1
-    assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in ran.err
+    cli("workshop reset 9", str(bare)).fails(
+        "There is no lesson '9'. The lessons are: 1_call_a_tool"
+    )
 
 
 def test_a_solution_is_written_beside_the_lesson_and_follows_no_link(bare: Path, cli: Cli):
     solution, elsewhere = bare / HOME / "call_a_tool_solution.xircuits", bare / "elsewhere"
     for _ in range(2):
-        ran = cli("workshop solution 1", str(bare))
-        assert (ran.status, str(solution) in ran.out) == (0, True)
+        cli("workshop solution 1", str(bare)).shows(str(solution))
     assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, solution.name}
     for is_there in (False, True):
         if is_there:
@@ -365,13 +360,11 @@ def test_a_command_inside_the_workshop_uses_the_folder_around_it(
     assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
     assert len(list((bare / HOME).glob("*.xircuits"))) == 3
     for name in ("reset", "solution"):
-        ran = cli(f"workshop {name} 1", str(bare / "lerner"))
-        assert (ran.status, "xai-mcp-agent init --workshop" in ran.err) == (1, True)
+        cli(f"workshop {name} 1", str(bare / "lerner")).fails("xai-mcp-agent init --workshop")
     assert not (bare / "lerner").exists()
 
 
 def test_init_shows_the_way_into_the_workshop(tmp_path: Path, cli: Cli):
-    out = cli("init --workshop", str(tmp_path / "lab")).out
-    assert "then open workshop/README.md" in out
+    cli("init --workshop", str(tmp_path / "lab")).shows("then open workshop/README.md")
     cli("init", str(tmp_path / "plain"))
     assert not list((tmp_path / "plain").rglob("*workshop*"))

@@ -36,6 +36,17 @@ class CommandResult(NamedTuple):
         """All output, without line breaks."""
         return " ".join((self.out + self.err).split())
 
+    def shows(self, *texts: str, status: int = 0) -> CommandResult:
+        """Check the exit status, and that these texts are in the output; return the result."""
+        missing = [x for x in texts if x not in self.text]
+        assert (self.status, missing) == (status, []), self
+        return self
+
+    def fails(self, *texts: str, status: int = 1) -> CommandResult:
+        """The same for a command that prints an error and nothing on stdout."""
+        assert self.out == "", self
+        return self.shows(*texts, status=status)
+
 
 class Cli:
     """Runs commands: `cli("tools list", "shop", "--json").json`."""

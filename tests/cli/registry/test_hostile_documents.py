@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Cli
-from tests.support.registry_service import (
-    RegistryService,
-)
+from tests.support.registry_service import RegistryService
 from xai_mcp_agent.settings.load import load_settings
 
 from .offers import NOTES, entries, forget, signals, write
@@ -107,8 +105,7 @@ def test_a_warning_names_the_folder_that_a_container_can_reach(
     for words, folder in (("--set p=/home/me/notes", "/home/me/notes"), ("", "/")):
         write(work, service)
         ran = cli(f"registry add {name} --allow runtime-options {words}")
-        assert (ran.status, ran.err) == (0, ""), ran.err
-        assert f"! Docker is given -v {folder}:/h." in ran.text
+        ran.shows(f"! Docker is given -v {folder}:/h.")
 
 
 def test_npx_options_that_run_other_packages_are_refused(
@@ -151,8 +148,7 @@ def test_an_address_that_hides_its_host_or_is_link_local_is_reported(
     ):
         forget(work)
         remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
-        ran = cli("registry show com.example/hybrid --prefer remote")
-        assert (ran.status, says in ran.text) == (status, True), url
+        cli("registry show com.example/hybrid --prefer remote").shows(says, status=status)
 
 
 def test_each_server_has_variables_of_its_own(

@@ -50,10 +50,9 @@ def test_sync_reports_refused_servers_and_faults_within_its_time_limit(
 ):
     service.pages[""]["servers"] += [{"server": x} for x in invalid()]
     service.faults["/v0.1/servers"] = "repeat"
-    status, out, err = cli("registry sync")
-    assert (status, "gives the same cursor again" in err) == (1, True)
+    ran = cli("registry sync").shows("gives the same cursor again", status=1)
     for name in ("com.example/evil", "no-namespace", "com.example/bad-latest"):
-        assert f"refused: {name}: " in out
+        assert f"refused: {name}: " in ran.out
         assert offer("add", name, status=1).startswith(f"{name} is refused: ")
     service.faults["*"] = "slow"
     answer = compute_within(10, lambda: offer("sync --timeout 0.3", status=1))
@@ -116,12 +115,10 @@ def test_registries_of_a_strangers_settings_are_not_asked(
     monkeypatch.delenv("XAI_MCP_TRUST")
     with Registries() as registries:
         assert list(registries.settings) == ["official"]
-    ran = cli("registry sync team")
-    assert ran.status == 1
-    assert "because you have not agreed to them: xai-mcp-agent trust" in ran.text
+    cli("registry sync team").fails("because you have not agreed to them: xai-mcp-agent trust")
     assert service.http.got == []
     TrustStore().agree(load_settings(work / "mcp_settings.json"))
-    assert cli("registry sync team").status == 0
+    cli("registry sync team").shows()
 
 
 def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
@@ -212,9 +209,9 @@ def test_a_refused_offer_writes_nothing_and_explains_why(work: Path, cli: Cli, o
     mcpb = offer("add io.github.example-org/editor", status=1)
     assert "of type 'mcpb', which no runner starts" in mcpb
     assert (work / "mcp_settings.json").read_bytes() == before
+    # It is shown all the same.
     ran = cli("registry show com.example/database --allow runtime-options")
-    assert (ran.status, "--allow image-tag" in ran.err) == (1, True)
-    assert ran.out.startswith("com.example/database 3.1.0, from team"), "it is shown all the same"
+    ran.shows("com.example/database 3.1.0, from team", "--allow image-tag", status=1)
 
 
 def test_a_wrong_value_on_the_command_line_is_wrong_usage(work: Path, cli: Cli):
@@ -226,8 +223,7 @@ def test_a_wrong_value_on_the_command_line_is_wrong_usage(work: Path, cli: Cli):
         ("--set X-API-Key=abcdef", "is a secret"),
         ("--allow all", "not 'all': image-tag"),
     ):
-        ran = cli(f"registry add com.example/tickets {options}")
-        assert (ran.status, reason in ran.err) == (2, True), ran
+        cli(f"registry add com.example/tickets {options}").fails(reason, status=2)
     assert (work / "mcp_settings.json").read_bytes() == before
 
 
@@ -242,15 +238,14 @@ def test_changed_content_under_the_same_version_is_an_alarm_and_writes_nothing(
     assert owned == ["told: You already have it, as mine."]
     service.row(NOTES)["server"]["packages"][0]["packageArguments"] = []
     ran = cli(f"registry add {NOTES} --json")
-    assert (ran.status, ran.json["written"]) == (3, None)
-    assert "has changed under the same version" in ran.err
-    assert "--accept-change" in ran.err
+    ran.shows("has changed under the same version", "--accept-change", status=3)
+    assert ran.json["written"] is None
     assert "notes" not in entries(work)
     service.row(NOTES)["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
-    ran = cli("registry sync")
-    assert ran.status == 3
-    assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in ran.text
-    assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in ran.text
+    cli("registry sync").shows(
+        f"ALARM: {NOTES} 1.4.0 has changed under the same version",
+        f"ALARM: mine in your settings was added as {NOTES} 1.4.0", status=3,
+    )  # fmt: skip
     result = offer(f"add {NOTES} --accept-change")
     assert result["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
 
