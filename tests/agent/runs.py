@@ -68,16 +68,20 @@ def boom() -> str:
 
 @dataclass
 class RunRecord:
-    """A run: its last state, its model, its events, and its outcome unless it was `StoppedHere`."""
+    """A run: its last state, its model, its events, and its end unless it was `StoppedHere`."""
 
     state: RunState
     model: ScriptedModel
-    outcome: RunFinished | None = None
+    end: RunFinished | None = None
     events: list[RunEvent] = field(default_factory=list[RunEvent])
 
     @property
+    def outcome(self) -> RunFinished:
+        assert self.end is not None
+        return self.end
+
+    @property
     def answer(self) -> str:
-        assert self.outcome is not None
         return self.outcome.answer
 
     @property
@@ -127,7 +131,7 @@ async def go(
     run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, on_event)
     try:
         if stop is None:
-            record.outcome = await run.go(tools, pages)
+            record.end = await run.go(tools, pages)
         else:
             await _until(stop, partial(run.go, tools, pages))
     except ExceptionGroup as stopped:

@@ -1,4 +1,7 @@
-"""The loop with a scripted model: calls, answers, limits, interruptions, resuming from JSON."""
+"""The loop with a scripted model: calls, answers, limits, interruptions, resuming from JSON.
+
+`tests/oracle/agents.py` has a whole run for every kind of reply.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from tests.agent.runs import LONG, RunRecord, StoppedHere, go, stopping_at, thro
 from tests.support.scripted_model import ScriptedModel, calling
 from xai_mcp_agent import (
     ModelCannotCallFunctions,
-    ModelContentFiltered,
     ModelRateLimited,
 )
 from xai_mcp_agent.agent.events import ProtocolChanged, RunEvent, ToolReturned, ToolStarted
@@ -22,13 +24,11 @@ from xai_mcp_agent.agent.state import RunLimits, RunState
 
 pytestmark = pytest.mark.anyio
 
-WAIT_SECONDS = 30
-
 
 async def test_calls_are_answered_in_order_and_the_model_gets_another_turn():
     reply = calling(("add", {}), ("shout", {"input": "hi"}), ("ad", {}), text="Some work.")
     run = await go([reply, "It is 5."], "What is 2 + 3?")
-    assert (run.answer, run.outcome and run.outcome.tool_calls) == ("It is 5.", 3)
+    assert (run.answer, run.outcome.tool_calls) == ("It is 5.", 3)
     assert run.roles == ["user", "assistant", "tool", "tool", "tool", "assistant"]
     assert [x["tool_call_id"] for x in run.messages[2:5]] == [x.id for x in reply.calls]
     five, loud, unknown = (x["content"] for x in run.messages[2:5])
@@ -54,26 +54,10 @@ async def test_the_last_thought_answers_without_tools_and_leaves_no_call_open():
     assert [x.may_call for x in run.model.requests] == [True, True, False]
     assert "limit of thoughts" in run.request()[-1]["content"]
     assert run.messages[-1] == {"role": "assistant", "content": "thought 2"}
-    run = await go([*[calling(("add", {}))] * 2, "It is 5."], max_thoughts=2)
-    assert run.answer == "It is 5.", "a request in words, for a service without `tool_choice`"
-    assert run.functions() == []
-    assert "TOOL RESULT add" in run.request()[-1]["content"]
 
 
-async def test_a_reply_that_is_cut_off_refused_or_empty():
-    incomplete = ModelReply("", calling(("shout", '{"input": "never')).calls, "length")
-    run = await go([incomplete, "shorter"])
-    assert "cut off" in run.messages[2]["content"]
-    for reply, stopped in (
-        (ModelReply("Once upon a", finish="length"), "length"),
-        (ModelReply("", refusal="No."), "refused"),
-    ):
-        run = await go([reply])
-        assert run.outcome
-        assert (run.answer, run.outcome.stopped) == (reply.text or reply.refusal, stopped)
+async def test_an_empty_reply_is_requested_once_more():
     assert (await go(["", "Here I am."])).answer == "Here I am."
-    with pytest.raises(ModelContentFiltered):
-        await go([ModelReply("half", finish="content_filter")])
 
 
 async def test_an_error_of_the_model_keeps_the_conversation_so_far():
@@ -90,12 +74,6 @@ async def test_a_service_that_refuses_functions_gets_the_text_protocol():
     assert run.functions(1) == []
     assert run.request()[-1]["content"] == "TOOL RESULT shout:\nHEY"
     assert any(isinstance(x, ProtocolChanged) for x in run.events)
-    reply = 'TOOL: add {"a": 1, "b"\nTOOL: multiply {"a": 1}'
-    run = await go([reply, "Never mind."], protocol="text", max_thoughts=2)
-    # Strict chat templates refuse anything but roles in turn.
-    assert [x["role"] for x in run.request()] == ["system", "user", "assistant", "user"]
-    assert "TOOL RESULT add (error):" in run.request()[-1]["content"]
-    assert "There is no tool 'multiply'" in run.request()[-1]["content"]
 
 
 # The conversation in a request
@@ -148,7 +126,6 @@ async def test_before_a_run_exceeds_its_limit_the_model_must_answer():
         (RunLimits(tokens=10_000, cost=1.0, **price), 5),
     ):
         run = await go(script, limits=limits)
-        assert run.outcome
         assert len(run.model.requests) == turns
         assert run.outcome.stopped == ("limit" if turns < 5 else "answered")
 
@@ -158,7 +135,6 @@ async def test_the_limit_also_holds_for_a_service_that_counts_no_tokens():
         lambda request: calling(("add", {})) if request.may_call else "So far.",
         limits=RunLimits(tokens=1_500), max_thoughts=50,
     )  # fmt: skip
-    assert run.outcome
     assert (run.outcome.stopped, run.answer) == ("limit", "So far.")
     assert 2 < run.outcome.steps < 15
 
@@ -203,7 +179,7 @@ async def test_an_interrupted_turn_keeps_its_results_and_repeats_no_call(with_er
     assert (thought["content"], first["content"]) == ("Both.", "paid once")
     assert "It may have been carried out" in second["content"]
     run = await go(["Paid."], through_json(state))
-    assert (run.answer, run.outcome and run.outcome.tool_calls, paid) == ("Paid.", 2, ["rent"])
+    assert (run.answer, run.outcome.tool_calls, paid) == ("Paid.", 2, ["rent"])
 
 
 async def test_a_call_that_cannot_be_announced_is_not_made_and_the_reason_is_reported():
@@ -224,11 +200,10 @@ async def test_a_resumed_run_makes_only_the_calls_without_an_answer():
     ]
     model = ScriptedModel(turns)
     stopped = await go(model, emit=stopping_at(2))
-    assert stopped.outcome is None
+    assert stopped.end is None
     state = through_json(stopped.state)
     assert [x.name for x in state.pending] == ["add"]
     run = await go(model, state)
-    assert run.outcome
     assert (run.answer, run.outcome.steps, run.outcome.tool_calls) == ("It is 5.", 4, 3)
     assert run.outcome.usage.input_tokens == 20
     assert [x["content"] for x in run.request(2)[-2:]] == ["Adding.", "5"]

@@ -42,14 +42,12 @@ def forms(run: RunRecord) -> list[bool]:
 async def test_the_prompt_has_the_schema_and_requests_without_tools_enforce_it():
     """Several services call no tools if they enforce a schema."""
     run = await ask(SHOUT, "Rome, HI.", ROME)
-    assert run.outcome
     assert (run.outcome.structured, run.answer) == (ROME_VALUE, ROME)
     assert forms(run) == [False, False, True]
     assert '"required": ["city", "people"]' in run.request(0)[0]["content"]
     text = await ask('TOOL: shout {"input": "hi"}', "{}", ROME, protocol="text")
     assert forms(text) == [False, False, True]
     last = await ask(SHOUT, SHOUT, "Rome.", ROME, max_thoughts=2)
-    assert last.outcome
     assert (last.outcome.stopped, last.outcome.structured) == ("max_thoughts", ROME_VALUE)
 
 
@@ -61,7 +59,6 @@ async def test_an_answer_that_does_not_fit_is_requested_once_more_with_its_probl
         (incomplete, "it was cut off at the limit of its length"),
     ):
         run = await ask(first, ROME)
-        assert run.outcome
         assert run.outcome.structured == ROME_VALUE
         assert problem in run.request()[-1]["content"]
         assert run.roles == ["user", "assistant", "user", "assistant"]
@@ -74,7 +71,6 @@ async def test_two_answers_that_do_not_fit_are_an_error_but_a_refusal_is_not():
     assert caught.value.problems == ("it is not JSON",)
     for before in ([], ["Rome"]):
         run = await ask(*before, ModelReply("", refusal="I will not."))
-        assert run.outcome
         assert (run.outcome.stopped, run.outcome.structured) == ("refused", None)
         assert run.answer == "I will not."
 
@@ -85,7 +81,6 @@ async def test_json_among_words_or_in_a_fence_is_read():
         f"<think>Rome, I think.</think>{ROME}", "{'city': 'Rome', 'people': 2800000,}",
     ):  # fmt: skip
         run = await ask(text)
-        assert run.outcome
         assert run.outcome.structured == ROME_VALUE
 
 

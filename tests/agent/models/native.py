@@ -11,10 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.agent.models.wires import ADD, KEY, ask
 from tests.support.model_endpoint import Script, Step
 from xai_mcp_agent import ModelError, Secret
-
-KEY = "sk-very-secret-key"
 
 
 class NativeService:
@@ -74,8 +73,6 @@ class NativeWire:
 
     async def error_of(self, script: Script | Sequence[Any], **options: Any) -> ModelError:
         """Return the error of a model whose service follows the script."""
-        from tests.agent.models.wires import ADD, ask
-
         async with self.model_of(script, **options) as (subject, _):
             with pytest.raises(ModelError) as caught:
                 await ask(subject, ADD)

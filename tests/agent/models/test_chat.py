@@ -30,10 +30,8 @@ async def test_a_request_holds_messages_and_functions_as_they_are():
     settings = ModelSettings(
         temperature=0.2, max_output_tokens=99, reasoning_effort="low", extra_body={"top_k": 3}
     )
-    async with CHAT.model_of([says("ok")], settings=settings) as (subject, endpoint):
-        await ask_streamed(subject, ModelRequest(messages, (ADD,)))
     function = {"name": "add", "description": "Adds.", "parameters": ADD.parameters}
-    assert endpoint.requests[0].body == {
+    assert await CHAT.body_of(ModelRequest(messages, (ADD,)), settings=settings) == {
         "model": "small",
         "messages": list(messages),
         "tools": [{"type": "function", "function": function}],
@@ -49,9 +47,8 @@ async def test_a_request_holds_messages_and_functions_as_they_are():
 async def test_the_output_limit_goes_under_the_name_the_model_knows():
     settings, names = ModelSettings(max_output_tokens=9), list[set[str]]()
     for model in ("gpt-5-mini", "openai/o3", "llama3", "olmo-2"):
-        async with CHAT.model_of([says("ok")], model, settings=settings) as (subject, endpoint):
-            await ask(subject)
-        names.append({x for x in endpoint.requests[0].body if x.startswith("max")})
+        body = await CHAT.body_of(ModelRequest(ASK), model=model, settings=settings)
+        names.append({x for x in body if x.startswith("max")})
     assert names == [{"max_completion_tokens"}] * 2 + [{"max_tokens"}] * 2
 
 
@@ -118,9 +115,7 @@ ODD_STREAMS: dict[str, tuple[list[Any], list[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("case", ODD_STREAMS)
 async def test_calls_are_understood_however_they_are_numbered(case: str):
     chunks, expected = ODD_STREAMS[case]
-    script = [raw_chunks([*chunks, delta({}, finish="stop")])]
-    async with CHAT.model_of(script) as (subject, _):
-        reply = await ask(subject, ADD)
+    reply = await CHAT.reply(raw_chunks([*chunks, delta({}, finish="stop")]))
     assert reply.calls == tuple(ToolCall(*x) for x in expected)
     assert reply.finish == ("tool_calls" if expected else "stop")
 
@@ -133,8 +128,7 @@ async def test_a_stream_with_gaps_and_vendor_fields_is_read():
         {"choices": [{"delta": {"content": "B"}}], "usage": None},
         {"choices": [{"delta": None, "finish_reason": None}]},
     ]  # fmt: skip
-    async with CHAT.model_of([raw_chunks(chunks)]) as (subject, _):
-        assert (await ask(subject)).text == "AB"
+    assert (await CHAT.reply(raw_chunks(chunks))).text == "AB"
 
 
 def detail(kind: str, index: int, **fields: Any) -> dict[str, Any]:
@@ -182,9 +176,8 @@ ADDED: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", ADDED)
 async def test_fields_that_a_service_adds_are_put_together_from_their_pieces(case: str):
     pieces, expected = ADDED[case]
-    chunks = [*map(delta, pieces), delta({}, finish="stop")]
-    async with CHAT.model_of([raw_chunks(chunks)]) as (subject, _):
-        assert (await ask(subject)).added.get("message", {}) == expected
+    reply = await CHAT.reply(raw_chunks([*map(delta, pieces), delta({}, finish="stop")]))
+    assert reply.added.get("message", {}) == expected
 
 
 async def test_a_service_that_does_not_stream_is_understood():
@@ -211,9 +204,8 @@ WHOLE_ENDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("case", WHOLE_ENDS)
 async def test_a_stream_with_a_finish_reason_or_a_last_event_is_complete(case: str):
-    async with CHAT.model_of([WHOLE_ENDS[case]]) as (subject, endpoint):
-        assert (await ask(subject)).text == "A"
-    assert len(endpoint.requests) == 1
+    """It is asked once: the script has no second step."""
+    assert (await CHAT.reply(WHOLE_ENDS[case])).text == "A"
 
 
 async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
@@ -225,9 +217,7 @@ async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
         return [message, *result_messages([(call, name, result)])]
 
     messages = (*ASK, *turn("look"), *turn("listen"))
-    async with CHAT.model_of([says("ok")]) as (subject, endpoint):
-        await ask_streamed(subject, ModelRequest(messages))
-    messages = endpoint.requests[0].body["messages"]
+    messages = (await CHAT.body_of(ModelRequest(messages)))["messages"]
     assert [x["role"] for x in messages] == ["user", *["assistant", "tool", "user"] * 2]
     for name, tool, pictures in (("look", *messages[2:4]), ("listen", *messages[5:])):
         assert tool["content"] == name

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.models.native import KEY, NativeWire
-from tests.agent.models.wires import ADD, ASK, ask, ask_streamed
+from tests.agent.models.native import NativeWire
+from tests.agent.models.wires import ADD, ASK, KEY, after, ask, ask_streamed
 from tests.support.media_samples import PNG
 from xai_mcp_agent import (
     ImagePart,
@@ -22,7 +22,7 @@ from xai_mcp_agent import (
 )  # fmt: skip
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message, ToolCall
-from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings
+from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.choice import NATIVE, AgentModel, UnknownProvider
 
 pytest.importorskip("pydantic_ai", reason="the extra `providers` is not installed")
@@ -44,17 +44,10 @@ CALLS = [
 ]
 
 
-def with_reply(reply: ModelReply) -> ModelRequest:
-    """The conversation after this reply, its calls answered."""
-    message = call_message(reply.text, reply.calls, added=reply.added)
-    answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
-    return ModelRequest((*ASK, message, *answers), (ADD,))
-
-
 async def test_thoughts_are_read_and_signatures_go_back_to_the_service_that_gave_them():
     async with WIRE.model_of([CALLS, ["3"]]) as (model, service):
         reply, pieces = await ask_streamed(model, ModelRequest(ASK, (ADD,)))
-        await ask_streamed(model, with_reply(reply))
+        await ask_streamed(model, ModelRequest(after(reply), (ADD,)))
     assert (reply.thinking, pieces) == ("Hm.", ["Let me see."])
     assert reply.usage.output_tokens > 0
     assert json.loads(json.dumps(reply.added)) == reply.added
@@ -76,7 +69,7 @@ CHANGES: dict[str, Callable[[Message], Message]] = {
 @pytest.mark.parametrize("case", CHANGES)
 async def test_an_answer_that_was_changed_or_is_of_another_service_is_sent_as_text(case: str):
     async with WIRE.model_of([CALLS, ["3"]]) as (model, service):
-        (go, message, *answers) = with_reply(await ask(model, ADD)).messages
+        go, message, *answers = after(await ask(model, ADD))
         await ask_streamed(model, ModelRequest((go, CHANGES[case](message), *answers), (ADD,)))
     kinds = [x.part_kind for x in service.requests[1][0][1].parts]
     assert kinds == ["text", "tool-call", "tool-call"]

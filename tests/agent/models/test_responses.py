@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.agent.models.wires import ADD, ASK, RESPONSES, ask, ask_streamed
+from tests.agent.models.wires import ADD, ASK, RESPONSES, after, ask, ask_streamed
 from tests.support.model_endpoint import fails, raw_chunks, raw_json, says
 from xai_mcp_agent import ModelContentFiltered, ModelError
-from xai_mcp_agent.agent.conversation import call_message
 from xai_mcp_agent.agent.messages import Message, ToolCall
-from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings, TokenUsage
+from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings, TokenUsage
 
 pytestmark = pytest.mark.anyio
 
@@ -32,18 +31,11 @@ def whole(*output: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     return {"object": "response", "status": "completed", "output": output, "error": None, **fields}
 
 
-def with_reply(reply: ModelReply) -> tuple[Message, ...]:
-    """The conversation after this reply, its calls answered."""
-    message = call_message(reply.text, reply.calls, added=reply.added)
-    answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
-    return (*ASK, message, *answers)
-
-
 async def items_after(*output: Mapping[str, Any]) -> list[Any]:
     """Return the items of this answer that its service gets back with the next request."""
     async with RESPONSES.model_of([raw_json(whole(*output)), says("ok")]) as (subject, endpoint):
         reply = await ask(subject, ADD)
-        await ask_streamed(subject, ModelRequest(with_reply(reply), (ADD,)))
+        await ask_streamed(subject, ModelRequest(after(reply), (ADD,)))
     return endpoint.requests[-1].body["input"][1:]
 
 
@@ -55,10 +47,8 @@ async def test_a_request_holds_the_whole_conversation_and_stores_nothing():
     settings = ModelSettings(
         temperature=0.2, max_output_tokens=99, reasoning_effort="low", extra_body={"top_p": 0.5}
     )
-    async with RESPONSES.model_of([says("ok")], settings=settings) as (subject, endpoint):
-        await ask_streamed(subject, ModelRequest(messages, (ADD,)))
     function = {"type": "function", "name": "add", "description": "Adds.", "strict": False}
-    assert endpoint.requests[0].body == {
+    assert await RESPONSES.body_of(ModelRequest(messages, (ADD,)), settings=settings) == {
         "model": "small", "instructions": "Be kind.", "input": list(ASK),
         "tools": [{**function, "parameters": ADD.parameters}],
         "stream": True, "store": False, "include": ["reasoning.encrypted_content"],
@@ -74,9 +64,7 @@ async def test_a_conversation_of_another_service_becomes_items():
         {"role": "assistant", "content": "I add.", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "3"},
     )
-    async with RESPONSES.model_of([says("ok")]) as (subject, endpoint):
-        await ask_streamed(subject, ModelRequest(messages))
-    assert endpoint.requests[0].body["input"] == [
+    assert (await RESPONSES.body_of(ModelRequest(messages)))["input"] == [
         *ASK,
         {"role": "system", "content": "Later."},
         {"role": "assistant", "content": "I add."},
@@ -92,8 +80,7 @@ async def test_items_go_back_in_order_with_the_fields_of_the_service():
     spoken = speech("I add.", phase="commentary", status="completed")
     assert (await items_after(THOUGHT, spoken, CALL))[:3] == [THOUGHT, spoken, CALL]
     first, second = speech("So."), speech("It is 3.", id="msg_2", phase="final_answer")
-    async with RESPONSES.model_of([raw_json(whole(first, second))]) as (subject, _):
-        assert (await ask(subject)).text == "So.\n\nIt is 3."
+    assert (await RESPONSES.reply(raw_json(whole(first, second)))).text == "So.\n\nIt is 3."
     items = await items_after(first, second, CALL)
     assert [(x["content"][0]["text"], x.get("phase")) for x in items[:2]] == [
         ("So.", None), ("It is 3.", "final_answer"),
@@ -115,7 +102,7 @@ async def test_reasoning_that_the_service_can_no_longer_read_is_omitted():
     script = [raw_json(whole(THOUGHT, CALL)), fails(400, error), says("ok")]
     async with RESPONSES.model_of(script) as (subject, endpoint):
         reply = await ask(subject, ADD)
-        await ask_streamed(subject, ModelRequest(with_reply(reply)))
+        await ask_streamed(subject, ModelRequest(after(reply)))
     kinds = [[x.get("type") for x in request.body["input"]] for request in endpoint.requests[1:]]
     assert kinds[0] == [None, "reasoning", "function_call", "function_call_output"]
     assert kinds[1] == [None, "function_call", "function_call_output"]
@@ -179,10 +166,8 @@ ODD_STREAMS: dict[str, tuple[list[Any], str, list[str]]] = {
 @pytest.mark.parametrize("case", ODD_STREAMS)
 async def test_a_stream_with_gaps_is_read(case: str):
     events, text, arguments = ODD_STREAMS[case]
-    async with RESPONSES.model_of([raw_chunks([*events, ended()], end_event=False)]) as (
-        subject,
-        _,
-    ):
+    step = raw_chunks([*events, ended()], end_event=False)
+    async with RESPONSES.model_of([step]) as (subject, _):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK, (ADD,)))
     assert (reply.text, "".join(pieces)) == (text, text)
     assert [x.arguments for x in reply.calls] == arguments
@@ -190,8 +175,7 @@ async def test_a_stream_with_gaps_is_read(case: str):
 
 async def test_the_last_event_ends_a_stream_whose_connection_stays_open():
     step = replace(raw_chunks([ended(speech("Done."))], end_event=False), kind="stalls events")
-    async with RESPONSES.model_of([step]) as (subject, _):
-        assert (await ask(subject)).text == "Done."
+    assert (await RESPONSES.reply(step)).text == "Done."
 
 
 async def test_an_incomplete_answer_says_why():
@@ -200,8 +184,7 @@ async def test_an_incomplete_answer_says_why():
     ):  # fmt: skip
         details = {"reason": reason}
         last = ended(speech("half a"), status="incomplete", incomplete_details=details)
-        async with RESPONSES.model_of([raw_chunks([last], end_event=False)]) as (subject, _):
-            reply = await ask(subject)
+        reply = await RESPONSES.reply(raw_chunks([last], end_event=False))
         assert (reply.text, reply.finish) == ("half a", finish)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.model_endpoint import ModelEndpoint, Script, delta, model_endpoint
+from tests.support.model_endpoint import ModelEndpoint, Script, Step, delta, model_endpoint, says
 from xai_mcp_agent import ModelError, Secret
+from xai_mcp_agent.agent.conversation import call_message
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.chat import ChatModel
@@ -70,6 +71,17 @@ class ScriptedWire:
             finally:
                 await subject.aclose()
 
+    async def reply(self, *steps: Step) -> ModelReply:
+        """Return the reply of a model that may add, if its service answers by these steps."""
+        async with self.model_of(steps) as (subject, _):
+            return await ask(subject, ADD)
+
+    async def body_of(self, request: ModelRequest, **options: Any) -> dict[str, Any]:
+        """Return the body that the service gets for a request."""
+        async with self.model_of([says("ok")], **options) as (subject, endpoint):
+            await ask_streamed(subject, request)
+        return endpoint.requests[0].body
+
     async def error_of(self, script: Script, **options: Any) -> ModelError:
         """Return the error of a model whose service follows the script."""
         async with self.model_of(script, **options) as (subject, endpoint):
@@ -106,7 +118,7 @@ CHAT = ScriptedWire(
         **_REFUSABLE,
         "stream_options": {"message": "Unknown parameter: stream_options", "param": None},
     },
-    answers_without_a_reply=({}, [], {"choices": []}),
+    answers_without_a_reply=([], {"choices": []}),
     text_and_picture=("text", "image_url"),
     takes_sounds=True,
     form=lambda body: body.get("response_format", {}).get("json_schema"),
@@ -122,7 +134,7 @@ RESPONSES = ScriptedWire(
         **_REFUSABLE,
         "include": {"message": "Encrypted content is not supported", "param": "include"},
     },
-    answers_without_a_reply=({}, [], {"status": "in_progress", "output": []}),
+    answers_without_a_reply=([], {"status": "in_progress", "output": []}),
     text_and_picture=("input_text", "input_image"),
     takes_sounds=False,
     form=lambda body: body.get("text", {}).get("format"),
@@ -130,9 +142,9 @@ RESPONSES = ScriptedWire(
 WIRES = (CHAT, RESPONSES)
 
 
-async def ask(subject: OpenAIModel, *functions: FunctionSpec, extra: float = 0.0) -> ModelReply:
+async def ask(subject: OpenAIModel, *functions: FunctionSpec) -> ModelReply:
     """Say `go` and get the reply."""
-    reply, _ = await ask_streamed(subject, ModelRequest(ASK, functions, extra_temperature=extra))
+    reply, _ = await ask_streamed(subject, ModelRequest(ASK, functions))
     return reply
 
 
@@ -145,6 +157,13 @@ async def ask_streamed(subject: OpenAIModel, request: ModelRequest) -> tuple[Mod
 
     reply = await subject.reply(request, on_text)
     return reply, pieces
+
+
+def after(reply: ModelReply) -> tuple[Message, ...]:
+    """The conversation after this reply, its calls answered."""
+    message = call_message(reply.text, reply.calls, added=reply.added)
+    answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
+    return (*ASK, message, *answers)
 
 
 async def ignore_text(_text: str) -> None:
