@@ -59,21 +59,6 @@ def test_the_adopted_workflow_runs_to_its_answer_with_tool_memory_and_prompt(
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second["messages"][-1]["content"])
 
 
-def test_an_adopted_agent_asks_the_address_that_it_asked_before(
-    adopted: Path, working_folder: Path
-) -> None:
-    """The address of OpenAIAuthorize counted for all agents; here it is the agent's own."""
-    with model_endpoint([says("From there.")]) as theirs, model_endpoint([]) as another:
-        flow = xai_agent_workflow("addressed", base_url=theirs.base_url)
-        file = adopt_file(flow.write(working_folder)).written
-        assert file is not None
-        script = compile_workflow(file)
-        result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=another.base_url)
-        assert (result.status, another.requests) == (0, [])
-        assert "From there." in result.output
-        assert KEY not in str([x.headers for x in theirs.requests])
-
-
 @pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")
 def test_the_agent_template_of_xircuits_is_adopted_whole(working_folder: Path) -> None:
     """The card Agent of the lab's launcher opens this real workflow of xai-agent."""

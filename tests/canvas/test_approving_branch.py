@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas import agent_nodes, call, chain, make, play
-from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.canvas import ask_scripted, call, chain, make
+from tests.support.model_endpoint import calls, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting
-from xai_mcp_agent.agent_components import AgentApprove, AgentRun, AgentUseMCPTools
+from xai_mcp_agent.agent_components import AgentApprove, AgentRun
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.node_answers import collect_approval, give_approval
 
@@ -28,15 +28,11 @@ def _servers(use_servers: UseServers) -> None:
 def shred_papers(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[str]:
     """Have an agent shred two papers; return the results that it reads. `decide` is the branch."""
     steps = [*(calls(("shredder_shred", {"paper": x})) for x in PAPERS), says("Done.")]
-    with model_endpoint(steps) as endpoint:
-        use = make(AgentUseMCPTools, server_name="shredder")
-        run = make(AgentRun, agent_name="clerk", conversation="Tidy up.")
-        looks = call(decide or (lambda _: None), run.approval)
-        answer = [make(AgentApprove, answer=looks.result)] if decide else []
-        run.on_approval = chain(looks, *answer)
-        play(ctx, *agent_nodes(use, name="clerk", **endpoint.inputs), run)
-        messages = endpoint.requests[-1].body["messages"]
-    return [x["content"] for x in messages if x["role"] == "tool"]
+    run = make(AgentRun, conversation="Tidy up.")
+    looks = call(decide or (lambda _: None), run.approval)
+    answer = [make(AgentApprove, answer=looks.result)] if decide else []
+    run.on_approval = chain(looks, *answer)
+    return ask_scripted(steps, "shredder", run=run, ctx=ctx, name="clerk")[-1].results
 
 
 def answers(ctx: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -68,15 +64,21 @@ def test_the_branch_reads_all_of_a_call_and_answers_for_it_alone() -> None:
     assert ("approved", "run", by) in answers(ctx), "for the run is asked once"
 
 
-def test_a_branch_that_gives_no_answer_says_no() -> None:
-    for decide, why in (
+@pytest.mark.parametrize(
+    ("decide", "why"),
+    [
         (None, "the branch on_approval gave no answer"),
         (lambda _: 1 / 0, "the branch on_approval failed: ZeroDivisionError"),
         (lambda _: "yes", "must be one of once, run, always, no"),
         (lambda _: True, "the branch on_approval failed"),
-    ):
-        results = shred_papers({}, decide)
-        assert all("was not approved" in x and why in x for x in results), why
+    ],
+    ids=["no answer", "an error", "another word", "another type"],
+)
+def test_a_branch_that_gives_no_answer_says_no(
+    decide: Callable[[Any], Any] | None, why: str
+) -> None:
+    results = shred_papers({}, decide)
+    assert all("was not approved" in x and why in x for x in results)
 
 
 def test_of_several_answers_no_counts() -> None:

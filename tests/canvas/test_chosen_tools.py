@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas import agent_nodes, make, play
+from tests.support.canvas import agent_nodes, ask_scripted, make, play
 from tests.support.fault_http import FaultHttp, fault_http
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.model_endpoint import ReceivedRequest, Step, calls, says
 from xai_mcp_agent import BadSetting, NoTools, SettingsError, UnknownServer
 from xai_mcp_agent.agent_components import (
     AgentInit,
@@ -30,7 +30,7 @@ GROUPS = {
     "reads": {"selectors": [{"source": "tagged", "tags": "read"}]},
     "both": {"include": ["library/search_books", "tagged/b"]},
     "empty": {"selectors": [{"source": "library", "name": "nothing_like_it"}]},
-    "odd": {"include": ["libary/x", "library/serch_books"]},
+    "odd": {"include": ["library/serch_books"]},
     "wrong": {"selectors": [{"nmae": "x"}]},
 }
 
@@ -56,25 +56,17 @@ def _servers(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp
     file.write_text(json.dumps({**settings, "groups": GROUPS}), encoding="utf-8")
 
 
-def run(*steps: Step, using: Sequence[Any], **inputs: Any) -> list[dict[str, Any]]:
-    """Run an agent with these nodes and this model; what the model was asked."""
-    run = make(AgentRun, agent_name="a", conversation="Hello!")
-    with model_endpoint([*steps, says("Done.")]) as endpoint:
-        play({}, *agent_nodes(*using, **endpoint.inputs, **inputs), run)
-        return [x.body for x in endpoint.requests]
+def run(*steps: Step, using: Sequence[Any], **inputs: Any) -> list[ReceivedRequest]:
+    """Run an agent with these nodes and this model; return what the model was asked."""
+    return ask_scripted([*steps, says("Done.")], *using, **inputs)
 
 
-def function_names(body: dict[str, Any]) -> set[str]:
-    """The names of the functions in a request."""
-    return {x["function"]["name"] for x in body.get("tools", [])} - {"read_result"}
+def names_in(request: ReceivedRequest) -> set[str]:
+    return {*request.tool_names} - {"read_result"}
 
 
 def names_with(*nodes: Any, **inputs: Any) -> set[str]:
-    return function_names(run(using=nodes, **inputs)[0])
-
-
-def results(body: dict[str, Any]) -> list[str]:
-    return [x["content"] for x in body["messages"] if x["role"] == "tool"]
+    return names_in(run(using=nodes, **inputs)[0])
 
 
 def use(name: str, **inputs: Any) -> AgentUseTools:
@@ -92,17 +84,17 @@ def server(**inputs: Any) -> AgentUseMCPTools:
         (lambda: [use("library", tools="search_books")], {"library_search_books"}),
         (lambda: [use("both"), server(tools="a")], THREE),
         (lambda: [use("reads"), server(except_tools="a")], {"tagged_b"}),
-        (lambda: [server(tools=[])], set()),
         (lambda: [server(tools='"a", "x"')], {"tagged_a"}),
         (lambda: [server(tools="a"), server(tools="b")], {"tagged_a", "tagged_b"}),
     ],
 )  # fmt: skip
 def test_a_toolbelt_has_the_tools_of_all_its_nodes(using: Any, expected: set[str]):
-    if expected:
-        assert names_with(*using()) == expected
-    else:
-        with pytest.raises(NoTools, match="not in the toolbelt"):
-            names_with(*using())
+    assert names_with(*using()) == expected
+
+
+def test_a_toolbelt_without_tools_is_an_error():
+    with pytest.raises(NoTools, match="not in the toolbelt"):
+        names_with(server(tools=[]))
 
 
 @pytest.mark.parametrize(
@@ -119,20 +111,17 @@ def test_a_mistake_is_reported_at_its_node(node: Any, error: type[Exception], wo
 
 
 def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
-    _, body = run(calls(("tagged_b", {})), using=[server(tools="a")])
-    assert "is not among the tools of this agent" in results(body)[0]
+    _, last = run(calls(("tagged_b", {})), using=[server(tools="a")])
+    assert "is not among the tools of this agent" in last.results[0]
     assert "tools/call" not in tagged.methods
 
 
-def test_a_missing_name_is_reported_with_the_nearest_one(
-    capsys: pytest.CaptureFixture[str],
-):
+def test_an_unknown_name_in_a_group_or_a_filter_is_reported(capsys: pytest.CaptureFixture[str]):
     names_with(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
     with pytest.raises(NoTools):
         names_with(server(except_tools="*"))
     output = " ".join(capsys.readouterr().out.split())
     for words in (
-        "names the source 'libary', which does not exist",
         "'library/serch_books', which does not exist. Did you mean 'search_books'",
         "The group 'empty' has no tools",
         "tagged has no tool 'aa'.",
@@ -165,10 +154,6 @@ def test_a_group_is_listed_and_searched_like_a_server():
 # What a person prefers
 
 
-def library() -> AgentUseMCPTools:
-    return make(AgentUseMCPTools, server_name="library")
-
-
 def prefer(**names: Any) -> AgentPreferTools:
     return make(AgentPreferTools, **names)
 
@@ -176,28 +161,23 @@ def prefer(**names: Any) -> AgentPreferTools:
 def test_an_agent_has_its_own_budget_or_that_of_the_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert "library_search_books" in names_with(library())
-    small = names_with(library(), tool_token_budget=400)
+    assert "library_search_books" in names_with("library")
+    small = names_with("library", tool_token_budget=400)
     assert small >= BOTH
     assert "library_library_statistics" not in small
     always = prefer(always_shown="get_book, library/library_stat*")
-    assert "library_library_statistics" in names_with(library(), always, tool_token_budget=600)
+    assert "library_library_statistics" in names_with("library", always, tool_token_budget=600)
     monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
-    assert names_with(library()) >= BOTH
-    assert "library_search_books" in names_with(library(), tool_token_budget=10_000)
+    assert names_with("library") >= BOTH
+    assert "library_search_books" in names_with("library", tool_token_budget=10_000)
 
 
-def test_a_blocked_tool_is_not_shown_found_or_called_and_a_trusted_one_comes_first() -> None:
-    ask = calls(("tool_search", {"query": "search books", "max_results": 20}))
-    lend = calls(("tool_search", {"query": "return or borrow", "max_results": 6}))
+def test_a_blocked_tool_is_not_called_and_a_trusted_one_is_found_first() -> None:
     guess = calls(("library_search_books", {"text": "sea"}))
-    using = [library(), prefer(blocked="search_books", trusted="return_book")]
-    bodies = run(ask, guess, lend, using=using, tool_token_budget=500)
-    matches, refused, first = results(bodies[-1])
-    assert "library_get_book" in matches
-    assert "library_search_books(" not in matches
+    lend = calls(("tool_search", {"query": "return or borrow", "max_results": 6}))
+    using = ["library", prefer(blocked="search_books", trusted="return_book")]
+    refused, first = run(guess, lend, using=using, tool_token_budget=500)[-1].results
     assert "blocked" in refused
-    assert not any("library_search_books" in function_names(x) for x in bodies)
     assert first.startswith("library_return_book(")
 
 
@@ -224,7 +204,7 @@ def test_a_preferred_name_that_names_nothing_is_reported_and_the_run_goes_on(
 ) -> None:
     """Quiet or not: a tool that is blocked under a wrong name is not blocked."""
     run = make(AgentRun, agent_name="a", conversation="Hello!", show="quiet")
-    play({}, *agent_nodes(library(), prefer(blocked="serch_books", trusted="library")), run)
+    play({}, *agent_nodes("library", prefer(blocked="serch_books", trusted="library")), run)
     output = " ".join(capsys.readouterr().out.split())
     assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in output
     assert "'library'" not in output

@@ -5,7 +5,6 @@ Who decided it: issue 16, a drawn run makes the same calls without a model.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -199,17 +198,3 @@ def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
     assert len(calls) == CALL_COUNTS[name]
     assert calls_in(runs.transcript(f"{name}_drawn")) == calls
     assert problems(load(runs.folder / f"{name}_drawn.xircuits"), f"{name}_drawn") == []
-
-
-def test_a_run_without_any_call_that_can_be_made_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The memory belongs to the agent."""
-    monkeypatch.chdir(tmp_path)
-    key = {"kind": "meta", "source": "", "name": "lookup_memory"}
-    line = {"event": "ToolFinished", "run": "r", "source": "canvas", "key": key, "arguments": {}}
-    Path("memory.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    with pytest.raises(SystemExit) as exit_:
-        run(["plan", "draw", "memory.jsonl"])
-    assert exit_.value.code == 1
-    assert "no call that can be repeated" in capsys.readouterr().err

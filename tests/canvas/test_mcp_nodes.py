@@ -24,9 +24,8 @@ from xai_mcp_agent import (
 from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentPreferTools, AgentUseMCPTools
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.servers import CannotSave, save
-from xai_mcp_agent.canvas.steps import StepFailed, calls_of_workflow
+from xai_mcp_agent.canvas.steps import StepFailed
 from xai_mcp_agent.canvas.toolbelts import define_tool
-from xai_mcp_agent.drawing.reading import NoWorkflow
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
     MCPExplainTool,
@@ -197,14 +196,6 @@ def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
     later = make(MCPToolStep, call=SEARCH)
     with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep .* has not run yet"):
         play({}, step("results.x", later.result), later)
-
-
-def test_a_file_that_is_no_workflow_is_reported(tmp_path: Path) -> None:
-    file = tmp_path / "no.xircuits"
-    for text in ("", "{}", "[]", '{"layers": []}', "[" * 3000, "\x00"):
-        file.write_text(text, encoding="utf-8")
-        with pytest.raises(NoWorkflow, match=r"no\.xircuits"):
-            calls_of_workflow(file)
 
 
 # Searching and explaining

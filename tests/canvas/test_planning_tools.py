@@ -11,17 +11,15 @@ import pytest
 
 from tests.planning.shop import TOOLS
 from tests.support import catalog_server
-from tests.support.canvas import call, chain, make, play
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.canvas import ask_scripted, call, chain, make
+from tests.support.model_endpoint import ReceivedRequest, Step, calls, says
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS
 from xai_mcp_agent.agent_components import (
     AgentApprove,
-    AgentInit,
     AgentMakeToolbelt,
     AgentRun,
-    AgentUseMCPTools,
 )
 from xai_mcp_agent.canvas.lease import bridge_of
 
@@ -33,12 +31,14 @@ RULES = [{"name": "gone", "when": {"tool": "shop/list_orders"}, "then": "deny"}]
 
 
 class Outcome(NamedTuple):
-    """The results that an agent's model read, and the tools in its first request."""
+    """What an agent's model got, and the run's `ctx`."""
 
-    results: list[str]
-    first_tools: list[str]
-    requests: list[dict[str, Any]]
+    requests: list[ReceivedRequest]
     ctx: dict[str, Any]
+
+    @property
+    def results(self) -> list[str]:
+        return self.requests[-1].results
 
 
 @pytest.fixture
@@ -60,19 +60,14 @@ def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Outcome]
         settings = json.loads(file.read_text(encoding="utf-8"))
         file.write_text(json.dumps({**settings, **(sections or {})}), encoding="utf-8")
         ctx: dict[str, Any] = {}
-        with model_endpoint([*script, says("Done.")]) as endpoint:
-            belt = make(AgentMakeToolbelt, planning_tools=planning)
-            agent = make(AgentInit, toolbelt_spec=belt.toolbelt_spec, **endpoint.inputs, **init)
-            node = make(AgentRun, question="Go.")
-            if approve:
-                looks = call(lambda _: approve, node.approval)
-                node.on_approval = chain(looks, make(AgentApprove, answer=looks.result))
-            uses = [make(AgentUseMCPTools, server_name=x) for x in ("shop", "shredder")]
-            play(ctx, *uses, belt, agent, node)
-            bodies = [x.body for x in endpoint.requests]
-        first_tools = [x["function"]["name"] for x in bodies[0]["tools"]]
-        results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
-        return Outcome(results, first_tools, bodies, ctx)
+        node = make(AgentRun, question="Go.")
+        if approve:
+            looks = call(lambda _: approve, node.approval)
+            node.on_approval = chain(looks, make(AgentApprove, answer=looks.result))
+        belt = make(AgentMakeToolbelt, planning_tools=planning)
+        using = ("shop", "shredder", belt)
+        init |= {"run": node, "ctx": ctx, "toolbelt_spec": belt.toolbelt_spec}
+        return Outcome(ask_scripted([*script, says("Done.")], *using, **init), ctx)
 
     return run
 
@@ -80,8 +75,8 @@ def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Outcome]
 def test_planning_tools_are_offered_only_if_the_toolbelt_has_them(
     run: Callable[..., Outcome],
 ) -> None:
-    assert not {*NAMES} & {*run(planning=False).first_tools}
-    assert {*NAMES} <= {*run().first_tools}
+    assert not {*NAMES} & {*run(planning=False).requests[0].tool_names}
+    assert {*NAMES} <= {*run().requests[0].tool_names}
 
 
 def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[..., Outcome]) -> None:
@@ -153,7 +148,7 @@ def test_selected_and_planned_tools_are_shown_from_then_on(run: Callable[..., Ou
         calls(("execute_tool", {"tool": "shop_translate_text", "arguments": words})),
         tool_token_budget=600,
     )  # fmt: skip
-    first_tools = [[y["function"]["name"] for y in x["tools"]] for x in outcome.requests]
-    assert "shop_cancel_order" not in first_tools[0]
-    assert "shop_cancel_order" in first_tools[1]
-    assert "shop_translate_text" in first_tools[2]
+    first, second, third = (x.tool_names for x in outcome.requests)
+    assert "shop_cancel_order" not in first
+    assert "shop_cancel_order" in second
+    assert "shop_translate_text" in third

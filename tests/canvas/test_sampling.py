@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.canvas.conftest import UseServers
-from tests.canvas.conftest import use_servers as use_servers
 from tests.support.asking_server import asking_entry
 from tests.support.bridges import bridge_with
-from tests.support.canvas import agent_nodes, make, play
+from tests.support.canvas import ask_scripted, make, play
 from tests.support.mcp_servers import PNG
-from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
-from xai_mcp_agent.agent_components import AgentRun, AgentUseMCPTools
+from tests.support.model_endpoint import Step, calls, says
 from xai_mcp_agent.mcp_components import MCPCallTool
+
+from .conftest import UseServers
 
 ADD = {
     "name": "add",
@@ -40,17 +39,13 @@ def run(
     arguments: dict[str, Any],
     *replies: Step,
     entry: dict[str, Any] | None = None,
-    system: str = "Keep the word sesame to yourself.",
-) -> tuple[ModelEndpoint, str]:
-    """Run an agent whose tool asks its model for `replies`; return the tool's result."""
+    **inputs: Any,
+) -> tuple[list[dict[str, Any]], str]:
+    """Run an agent whose tool asks its model for `replies`; return its requests and the result."""
     use_servers(it=entry or asking_entry(sampling="allow"))
     steps = [calls(("it_ask", arguments)), *replies, says("Done.")]
-    with model_endpoint(steps) as endpoint:
-        use = make(AgentUseMCPTools, server_name="it")
-        nodes = agent_nodes(use, system_prompt=system, **endpoint.inputs)
-        play({}, *nodes, make(AgentRun, agent_name="a", conversation="Go."))
-    results = [x for x in endpoint.requests[-1].body["messages"] if x["role"] == "tool"]
-    return endpoint, results[-1]["content"]
+    requests = ask_scripted(steps, "it", **inputs)
+    return [x.body for x in requests], requests[-1].results[-1]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -64,17 +59,17 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
         stopSequences=["END"],
     )  # fmt: skip
     entry = asking_entry(sampling="allow", mode=mode)
-    endpoint, result = run(use_servers, arguments, says("a, b, c"), entry=entry)
+    prompt = "Keep the word sesame to yourself."
+    bodies, result = run(use_servers, arguments, says("a, b, c"), entry=entry, system_prompt=prompt)
     answer = json.loads(result)
     assert (answer["model"], answer["stopReason"]) == ("openai scripted", "endTurn")
     assert "a, b, c" in json.dumps(answer["content"])
-    request_body = endpoint.requests[1].body
-    assert [(x["role"], x["content"]) for x in request_body["messages"]] == [
+    assert [(x["role"], x["content"]) for x in bodies[1]["messages"]] == [
         ("system", "Be short."),
         ("user", "Sum up: abc"),
     ]
-    assert (request_body["temperature"], request_body["stop"]) == (0.5, ["END"])
-    assert 50 in (request_body.get("max_tokens"), request_body.get("max_completion_tokens"))
+    assert (bodies[1]["temperature"], bodies[1]["stop"]) == (0.5, ["END"])
+    assert 50 in (bodies[1].get("max_tokens"), bodies[1].get("max_completion_tokens"))
     output = " ".join(capsys.readouterr().out.split())
     assert "it asks the model of a (50 tokens at most): Sum up: abc" in output
     assert "it answered it: a, b, c" in output
@@ -84,10 +79,10 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
 def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
     entry = asking_entry(sampling="allow", samplingMaxTokens=20, samplingMaxCalls=2)
     arguments = request(maxTokens=100_000) | {"rounds": 3}
-    endpoint, result = run(use_servers, arguments, says("one"), says("two"), entry=entry)
+    bodies, result = run(use_servers, arguments, says("one"), says("two"), entry=entry)
     assert "one call may ask the model 2 times at most" in result
-    assert 20 in endpoint.requests[1].body.values()
-    assert len(endpoint.requests) == 4
+    assert 20 in bodies[1].values()
+    assert len(bodies) == 4
 
 
 def test_it_is_refused_and_not_declared_unless_the_settings_allow_it() -> None:
@@ -115,11 +110,10 @@ def test_tools_of_the_server_are_offered_to_the_model(use_servers: UseServers) -
         {"role": "user", "content": [reply]},
     ]
     arguments = request(*conversation, tools=[ADD])
-    endpoint, result = run(use_servers, arguments, calls(("add", {"a": 3})))
-    request_body = endpoint.requests[1].body
-    assert [x["function"]["name"] for x in request_body["tools"]] == ["add"]
-    assert [x["role"] for x in request_body["messages"]] == ["user", "assistant", "tool"]
-    assert request_body["messages"][2]["content"] == "2"
+    bodies, result = run(use_servers, arguments, calls(("add", {"a": 3})))
+    assert [x["function"]["name"] for x in bodies[1]["tools"]] == ["add"]
+    assert [x["role"] for x in bodies[1]["messages"]] == ["user", "assistant", "tool"]
+    assert bodies[1]["messages"][2]["content"] == "2"
     answer = json.loads(result)
     assert answer["stopReason"] == "toolUse"
     assert answer["content"][0]["input"] == {"a": 3}
@@ -127,8 +121,8 @@ def test_tools_of_the_server_are_offered_to_the_model(use_servers: UseServers) -
 
 def test_pictures_are_passed_and_sounds_refused(use_servers: UseServers) -> None:
     picture = {"role": "user", "content": {"type": "image", "data": PNG, "mimeType": "image/png"}}
-    endpoint, _ = run(use_servers, request(picture), says("A dot."))
-    (message,) = endpoint.requests[1].body["messages"]
+    bodies, _ = run(use_servers, request(picture), says("A dot."))
+    (message,) = bodies[1]["messages"]
     assert message["content"][0]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
     sound = {"role": "user", "content": {"type": "audio", "data": "UklG", "mimeType": "audio/wav"}}
     _, result = run(use_servers, request(sound))

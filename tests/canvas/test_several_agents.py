@@ -11,16 +11,14 @@ import pytest
 from xai_components.base import Component
 from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import ask_scripted, asking_tool, call, chain, make, play
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent.agent_components import (
-    AgentDefineTool,
     AgentInit,
     AgentMakeToolbelt,
     AgentNumpyMemory,
     AgentRun,
-    AgentToolOutput,
     AgentUseMCPTools,
 )
 
@@ -47,17 +45,6 @@ def asking(name: str, conversation: Any) -> AgentRun:
     return make(AgentRun, agent_name=name, conversation=conversation)
 
 
-def agent_as_tool(of: str, tool: str, agent_name: str) -> Flow:
-    """A drawn tool of the toolbelt `of` that has another agent answer."""
-    start = make(AgentDefineTool, tool_name=tool, description="Asks.", for_toolbelt=of)
-    inner = asking(agent_name, start.tool_input)
-    return [start, inner, make(AgentToolOutput, results=[inner.last_response])]
-
-
-def tool_names(body: Body) -> list[str]:
-    return [x["function"]["name"] for x in body.get("tools", [])]
-
-
 # One as a tool of another
 
 
@@ -68,15 +55,15 @@ def test_agents_in_agents_keep_their_conversations_apart() -> None:
         last = body["messages"][-1]
         if last["role"] == "tool" or not body.get("tools"):
             return says(f"({last['content']})")
-        return calls((tool_names(body)[0], {"input": f"{last['content']}!"}))
+        return calls((body["tools"][0]["function"]["name"], {"input": f"{last['content']}!"}))
 
     with ExitStack() as stack:
         models = [stack.enter_context(model_endpoint(ask_further)).inputs for _ in range(3)]
         names = ["top", "middle", "bottom"]
         setup = [x for name, it in zip(names, models, strict=True) for x in agent(name, **it)]
         tools = [
-            agent_as_tool("top", "ask_middle", "middle"),
-            agent_as_tool("middle", "ask_bottom", "bottom"),
+            asking_tool("ask_middle", agent="middle", for_toolbelt="top"),
+            asking_tool("ask_bottom", agent="bottom", for_toolbelt="middle"),
         ]
         run = asking("top", "Who")
         play({}, *setup, run, tools=tools)
@@ -90,12 +77,10 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
         last = body["messages"][-1]
         return says(last["content"]) if last["role"] == "tool" else calls(("again", {"input": "x"}))
 
-    with model_endpoint(always_calls) as endpoint:
-        tool = agent_as_tool("a", "again", "a")
-        run = asking("a", "Go.")
-        play({}, *agent("a", **endpoint.inputs), run, tools=[tool])
+    run = asking("a", "Go.")
+    requests = ask_scripted(always_calls, run=run, tools=[asking_tool("again", agent="a")])
     assert "would run inside itself (a > a > a > a)" in run.last_response.value
-    assert len(endpoint.requests) == 6
+    assert len(requests) == 6
 
 
 # In parallel

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas import Call, call, make, play
+from tests.support.canvas import Call, agent_nodes, call, make, play
 from xai_mcp_agent import BadSetting
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
@@ -44,14 +44,11 @@ def draw_tool(name: str, *work: Call, results: Any = None, **inputs: Any) -> lis
     return [start, *work, make(AgentToolOutput, results=ends)]
 
 
-def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> AgentRunTool:
-    """Have an agent use a drawn tool, without a model."""
-    belt = make(AgentMakeToolbelt)
-    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
-    name = tool[0].tool_name.value
-    node = make(AgentRunTool, agent_name="a", tool_name=name, tool_args=arguments)
-    play({} if ctx is None else ctx, belt, agent, node, tools=[tool])
-    return node
+def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> Any:
+    """Have an agent use a drawn tool, without a model, and return the result."""
+    node = make(AgentRunTool, tool_name=tool[0].tool_name.value, tool_args=arguments)
+    play({} if ctx is None else ctx, *agent_nodes(), node, tools=[tool])
+    return node.tool_output.value
 
 
 # Drawn tools
@@ -66,10 +63,10 @@ def test_a_drawn_tool_works_on_its_input() -> None:
         (split, "one", '["ONE", 2]'),
         (draw_tool("idle", results=[]), "anything", "The tool ran and returned nothing."),
     ):
-        assert use(tool, arguments).tool_output.value == result
+        assert use(tool, arguments) == result
     inputs = list[Any]()
-    wrong = use(draw_tool("greet", call(inputs.append), parameters=parameters), {"nam": "Ada"})
-    assert "name" in wrong.tool_output.value
+    wrong = draw_tool("greet", call(inputs.append), parameters=parameters)
+    assert "name" in use(wrong, {"nam": "Ada"})
     assert inputs == []
 
 
@@ -77,8 +74,8 @@ def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parame
     """Tools of xai-agent's workflows are described in this way, and got an empty text before."""
     tool, arguments = draw_tool("time", call(lambda x: x["time_zone"])), {"time_zone": "Asia/Tokyo"}
     tool[1].value.connect(tool[0].tool_args)
-    assert use(tool, arguments).tool_output.value == "Asia/Tokyo"
-    assert use(draw_tool("time", call(str)), arguments).tool_output.value == json.dumps(arguments)
+    assert use(tool, arguments) == "Asia/Tokyo"
+    assert use(draw_tool("time", call(str)), arguments) == json.dumps(arguments)
 
 
 def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
@@ -101,7 +98,7 @@ def test_nodes_of_xai_agent_leave_and_find_outputs_in_ctx() -> None:
     ctx: dict[str, Any] = {"tool_output": "older"}
     start = make(AgentDefineTool, tool_name="t", description="Does t.")
     tool = [start, call(lambda text: ctx.update(tool_output=text), start.tool_input)]
-    assert use(tool, "hello", ctx).tool_output.value == "hello"
+    assert use(tool, "hello", ctx) == "hello"
     assert ctx["tool_output"] == "older"
     play(ctx, make(AgentToolOutput, results=[1, 2]))
     assert ctx["tool_output"] == [1, 2]

@@ -121,6 +121,12 @@ def test_draw_lists_runs_and_draws_the_named_one(cli: Cli):
     cli("plan draw runs.jsonl --run r9").fails("There is no run 'r9'")
 
 
+OF_MEMORY = {
+    "event": "ToolFinished", "run": "r", "source": "canvas", "arguments": {},
+    "key": {"kind": "meta", "source": "", "name": "lookup_memory"},
+}  # fmt: skip
+
+
 def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
     for name, text, says in (
         ("gone.jsonl", None, "cannot be read"),
@@ -128,6 +134,7 @@ def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
         ("words.txt", "hello", "has no calls of tools"),
         ("drawn.xircuits", '{"layers": []}', "is a workflow already"),
         ("none.json", '{"calls": []}', "has no calls"),
+        ("memory.jsonl", json.dumps(OF_MEMORY), "has no call that can be repeated"),
         ("plan.json", '{"calls": [{"tool": "x", "args": {}}]}', "does not name its server"),
         ("slip.json", '{"calls": [{"tol": "x"}]}', "slip.json: Call 1"),
         ("deep.json", "[" * 100_000, ""),

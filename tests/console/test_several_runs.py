@@ -8,23 +8,16 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.support.canvas import call, make, play
+from tests.support.canvas import agent_nodes, asking_tool, call, make, play
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import RunStarted, TextArrived
-from xai_mcp_agent.agent_components import (
-    AgentDefineTool,
-    AgentInit,
-    AgentMakeToolbelt,
-    AgentRun,
-    AgentToolOutput,
-)
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
 from xai_mcp_agent.console.screen import SCREEN
 from xai_mcp_agent.console.surface import Detail
 
@@ -79,23 +72,6 @@ def test_a_run_inside_another_is_as_quiet_as_that() -> None:
     assert paper.lines == ["== boss: m, 0 tools", "    == clerk: m, 0 tools"]
 
 
-def nested_flow(
-    url: str, boss: str, first: Callable[[Any], Any] = str
-) -> tuple[list[Any], list[list[Any]]]:
-    """The nodes of an agent whose drawn tool is another agent, after `first`."""
-    ask = make(AgentDefineTool, tool_name="ask", description="Asks.", for_toolbelt=boss)
-    inner = make(AgentRun, agent_name="clerk", conversation=ask.tool_input)
-    tool = [ask, call(first), inner, make(AgentToolOutput, results=[inner.last_response])]
-    belt = make(AgentMakeToolbelt, name=boss)
-    model = {"agent_provider": "openai", "agent_model": "m", "base_url": url, "api_key": "k"}
-    return [
-        belt,
-        make(AgentInit, agent_name="clerk", **model),
-        make(AgentInit, agent_name=boss, toolbelt_spec=belt.toolbelt_spec, **model),
-        make(AgentRun, agent_name=boss, conversation="Go!"),
-    ], [tool]
-
-
 def answer(body: dict[str, Any]) -> Any:
     """A model that asks another agent if it has a tool for it, and else says many words."""
     messages = body["messages"]
@@ -111,9 +87,11 @@ def test_real_agents_nested_and_in_threads_never_mix_their_lines(
     with model_endpoint(answer) as endpoint, ThreadPoolExecutor(2) as pool:
 
         def run(boss: str) -> None:
+            clerk = make(AgentInit, agent_name="clerk", **endpoint.inputs)
             # Both are going on when the inner ones begin.
-            flow, tools = nested_flow(endpoint.base_url, boss, lambda _: together.wait(20))
-            play({}, *flow, tools=tools)
+            tool = asking_tool("ask", call(lambda _: together.wait(20)), agent="clerk")
+            agents = [clerk, *agent_nodes(name=boss, **endpoint.inputs)]
+            play({}, *agents, make(AgentRun, conversation="Go!"), tools=[tool])
 
         list(pool.map(run, ["ada", "bob"]))
     # Xircuits prints in two pieces, text and line end; another thread may come between.
