@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,20 +13,18 @@ import pytest
 from tests.support.databases import place_of
 from tests.support.histories import call_numbers, recorded_events, recorder_in, start_writer
 from tests.support.processes import is_running, wait_until
-from xai_mcp_agent import Subject, ToolKey
-from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.call_journal import (
     AbandonedJournal,
     CallJournal,
+    CallReport,
     abandoned_journals,
-    begun_event,
-    call_event,
 )
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.views.history import event_json, events_text
 
-NOTES_SAVE = Subject(MCP, "notes", "save")
+NOTES_SAVE = ("mcp", "notes", "save")
 SAVE, LOOK = (ToolKey("mcp", "notes", name) for name in ("save", "look"))
 _SECONDS = 60.0
 _CALLS = 20
@@ -89,15 +87,16 @@ def test_a_running_call_of_another_process_is_not_reported(lasting_place: Place)
 
 
 def test_a_withdrawn_call_is_not_reported(tmp_path: Path):
-    place, now = place_of("", tmp_path), datetime.now(UTC)
+    place = place_of("", tmp_path)
     journal = CallJournal(place, "run")
-    first, second = (journal.note(begun_event(NOTES_SAVE, now)) for _ in range(2))
-    call = call_event(NOTES_SAVE, now, 0.1)
+    call = CallReport(NOTES_SAVE, time.time())
+    first, second = (journal.note(call) for _ in range(2))
+    call = call._replace(seconds=0.1)
     journal.note(call, first)
     journal.withdraw(second)
     journal.close()  # before the store has the first one
     (abandoned,) = abandoned_journals(place)
-    assert abandoned.calls == [replace(call, run="run")]
+    assert abandoned.calls == [replace(call.event(), run="run")]
     abandoned.release()
     with recorder_in(place) as again:
         assert [x.change for x in recorded_events(again)] == ["called"]
@@ -125,10 +124,10 @@ def test_the_journal_stays_small_and_private(tmp_path: Path):
 def test_an_unreadable_line_of_a_journal_is_skipped(tmp_path: Path):
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
-        journal.note(call_event(NOTES_SAVE, datetime.now(UTC), 0.1))
+        journal.note(CallReport(NOTES_SAVE, time.time(), seconds=0.1))
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
-            opened.write(b'{"n":8,"change":"called","tool":["mcp",5,null]}\n{"n":9,"change":"cal')
+            opened.write(b'[8,[["mcp",5,null],1.0]]\n[9,[["mcp","notes"')
     (abandoned,) = abandoned_journals(place)
     assert [x.subject.tool for x in abandoned.calls] == ["save"]
     abandoned.remove()

@@ -2,7 +2,7 @@
 
 Built on asyncio's subprocess protocol: it delivers bytes without a task for each pipe, and its
 transport can be closed while a stranger still holds the other end of a pipe. The caller interprets
-the lines. POSIX-only code is here, in `family.py`, `guard.py` and `relay.py`.
+the lines. POSIX-only code is here, in `guard.py` and `relay.py`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from subprocess import PIPE
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ..core.visible import visible
-from .family import Family
+from . import guard
+from .stderr import StderrLog
+
+if TYPE_CHECKING:
+    import psutil
 
 # The SDK's list, which a test compares: a server starts while the SDK is still being imported.
 _ON_WINDOWS = (
@@ -54,12 +58,6 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _PIPE_BYTES = 64 * 1024  # the capacity of a pipe on Linux
 
-_LOG_LINES = 200  # enough for a Python traceback
-_TAIL_LINES = 12
-_LOG_LINE_CHARACTERS = 2000
-# A progress bar without newlines must not grow forever.
-_MAX_PARTIAL_BYTES = 64 * 1024
-
 
 def inherited_environment() -> dict[str, str]:
     """Return the variables that a server gets besides those in its settings."""
@@ -74,59 +72,6 @@ class CutLine(bytes):
 
 class UnfinishedLine(bytes):
     """The last line of a stdout that ended in the middle of a line."""
-
-
-class StderrLog:
-    """The last lines of a process's stderr, with known secrets masked; `count` counts all lines."""
-
-    def __init__(self, mask: Callable[[str], str]) -> None:
-        self._mask = mask
-        self._lines: deque[str] = deque(maxlen=_LOG_LINES)
-        self._partial = bytearray()
-        self.count = 0
-
-    def feed(self, data: bytes) -> None:
-        """Add bytes as they come; they may end within a line or a character."""
-        first, *rest = data.split(b"\n")
-        self._partial += first
-        if rest:
-            *lines, last = (bytes(self._partial), *rest)
-            self._partial = bytearray(last)
-            for line in lines[-_LOG_LINES:]:
-                self.add(line.decode("utf-8", "replace"))
-        if len(self._partial) > _MAX_PARTIAL_BYTES:
-            # Between words, so that no secret is cut in two and missed.
-            head, _, self._partial = self._partial.rpartition(b" ")
-            self.add(head.decode("utf-8", "replace"))
-            del self._partial[:-_MAX_PARTIAL_BYTES]
-
-    def end(self) -> None:
-        """Complete an unfinished line, because nothing more will come."""
-        self.feed(b"\n")
-
-    def add(self, line: str, *, at_most: int = _LOG_LINE_CHARACTERS) -> str:
-        """Add a line unless it is empty, and return its displayed form."""
-        if text := self._clean_line(line)[:at_most]:
-            self._lines.append(text)
-            self.count += 1
-        return text
-
-    def tail(self) -> tuple[str, ...]:
-        """Return the last lines, newest last, including an unfinished one."""
-        unfinished = self._clean_line(self._partial.decode("utf-8", "replace"))
-        return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
-
-    def since(self, count: int) -> tuple[str, ...]:
-        """Return the last of the lines that came after the first `count`."""
-        new = min(self.count - count, _TAIL_LINES)
-        return tuple(self._lines)[-new:] if new else ()
-
-    def _clean_line(self, line: str) -> str:
-        # A progress bar overwrites itself; keep the last state, as on a terminal.
-        last = line[:_MAX_PARTIAL_BYTES].rstrip().rpartition("\r")[2]
-        # Mask before shortening: half a secret would not be recognised.
-        masked = self._mask(" ".join(visible(last).split("\n")))
-        return masked[:_LOG_LINE_CHARACTERS].rstrip()
 
 
 async def start_process(
@@ -349,3 +294,74 @@ class ChildProcess(asyncio.SubprocessProtocol):
             else:
                 os.killpg(self.pid, number)
         self._family.signal(number)
+
+
+class Family:
+    """Descendants of one process, including those that left its process group.
+
+    A child in a session of its own is not reached through the group, and once its parent has ended
+    nothing links the two. So we scan for descendants while the process lives, and pass their groups
+    to the guard. A process that detached itself before we looked, as a daemon does, stays: it looks
+    like a program that was started for a person, such as a browser.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._members: set[psutil.Process] = set()
+        self._groups = {pid}
+        self._lock = threading.Lock()
+        self._is_over = False
+        guard.protect(pid)
+
+    def scan(self) -> None:
+        """Find the current descendants. This takes some milliseconds, so it runs in a thread."""
+        import psutil  # here: only needed when a process is started
+
+        with self._lock:
+            if self._is_over:  # a late thread
+                return
+            # psutil compares start times, too, because process ids are reused.
+            members = {x for x in self._members if x.is_running()}
+            for parent in (self._pid, *[x.pid for x in members]):
+                with suppress(psutil.Error):
+                    members |= set(psutil.Process(parent).children(recursive=True))
+            self._members = members
+            groups = {self._pid, *(group for x in members if (group := _group_of(x.pid)))}
+            if groups != self._groups:
+                self._protect(groups)
+
+    def release(self) -> None:
+        """Stop guarding the groups, because they were ended."""
+        with self._lock:
+            self._is_over = True
+            self._protect(set())
+
+    def _protect(self, groups: set[int]) -> None:
+        guard.protect(*(groups - self._groups))
+        guard.release(*(self._groups - groups))
+        self._groups = groups
+
+    def is_running(self) -> bool:
+        """Return whether a descendant still runs; a zombie does not count."""
+        import psutil
+
+        for member in self._members:
+            with suppress(psutil.Error):
+                if member.is_running() and member.status() != psutil.STATUS_ZOMBIE:
+                    return True
+        return False
+
+    def signal(self, number: int) -> None:
+        """Send a signal to each running descendant, never to another process with a reused id."""
+        import psutil
+
+        for member in self._members:
+            with suppress(psutil.Error):
+                member.send_signal(number)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (OSError, AttributeError):  # it has ended, or this is not POSIX
+        return None

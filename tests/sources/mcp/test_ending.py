@@ -25,7 +25,7 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.sources import guard
 from xai_mcp_agent.sources.mcp.connection import Connection
-from xai_mcp_agent.sources.process import StderrLog
+from xai_mcp_agent.sources.stderr import StderrLog
 
 
 def test_a_polite_server_gets_time_to_finish(tmp_path: Path):

@@ -17,7 +17,7 @@ from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.mcp.convert import prompt_message_of, result_of, tool_of
 from xai_mcp_agent.sources.mcp.dispatcher import ServerDispatcher
 from xai_mcp_agent.sources.mcp.requests import McpRequest, current_request
-from xai_mcp_agent.sources.process import StderrLog
+from xai_mcp_agent.sources.stderr import StderrLog
 
 pytestmark = pytest.mark.anyio
 few_examples = settings(max_examples=50)

@@ -8,7 +8,7 @@ from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from xai_mcp_agent import SourceClosed
 from xai_mcp_agent.secrets.secrets import Secrets
-from xai_mcp_agent.sources.process import StderrLog
+from xai_mcp_agent.sources.stderr import StderrLog
 
 SECRET = "sk-live-0123456789abcdef"
 

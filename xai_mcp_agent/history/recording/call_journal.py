@@ -1,4 +1,4 @@
-"""Events of calls, and the journal: a file that notes them until the store has them.
+"""Reports of calls, and the journal: a file that notes them until the store has them.
 
 One appended line takes some microseconds, and survives when the process is killed: a transaction
 for each call would take longer than many calls. The file lies beside the history's; for a database
@@ -18,19 +18,19 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import to_json
 
 from ...core.json import JsonObject
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Event, Subject, subject_of, usual_payload
 from ..place import Place
-from .reports import CallerFields
 
 logger = logging.getLogger(__name__)
 
@@ -39,18 +39,45 @@ UNKNOWN = "Its process ended during the call, so it is unknown whether it was ca
 _LARGEST_BYTES = 32 * 2**20  # some hundred thousand calls, which wait for a store that is away
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_BEGUN = usual_payload("begun")
+
+CallerFields: TypeAlias = tuple[tuple[str, str], ...]
+"""Caller of a call: keys and values of a payload."""
 
 
-def begun_event(
-    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: CallerFields = ()
-) -> Event:
-    """Return the event of an unfinished call: recorded if its process ends during the call."""
-    payload = dict(_BEGUN)
-    if arguments:
-        payload["arguments"] = arguments
-    payload |= by
-    return Event(tool, "begun", time, payload, reason=UNKNOWN)
+class CallReport(NamedTuple):
+    """A call that is about to be sent, or with `seconds` one that has finished.
+
+    `tool` has the parts of its key, and `time` counts from the epoch; the rest is as in
+    `call_event`. It is quick to make and to write, because the caller waits for it.
+    """
+
+    tool: tuple[str, str, str]
+    time: float
+    by: CallerFields = ()
+    arguments: JsonObject | str | None = None
+    seconds: float | None = None
+    error: str = ""
+    result: str | None = None
+    structured: Any = None
+
+    def event(self) -> Event:
+        """Return its event; without `seconds`, its process ended during the call."""
+        tool, time = subject_of(*self.tool), datetime.fromtimestamp(self.time, UTC)
+        if self.seconds is not None:
+            return call_event(
+                tool, time, self.seconds, self.error, self.arguments, self.result,
+                self.structured, self.by,
+            )  # fmt: skip
+        payload = usual_payload("begun") | ({"arguments": self.arguments} if self.arguments else {})
+        return Event(tool, "begun", time, payload | dict(self.by), reason=UNKNOWN)
+
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False, defer_build=True)
+# The run, then calls with their numbers, without a report if the call was not made after all.
+# Strict, because the file may come with a clone.
+_LINE = TypeAdapter[str | tuple[int, CallReport | None]](
+    str | tuple[int, CallReport | None], config=_STRICT
+)
 
 
 def call_event(
@@ -87,7 +114,7 @@ class CallJournal:
     def __init__(
         self, place: Place, run: str, warn: Callable[[str], None] = logger.warning
     ) -> None:
-        self._run = to_json({"run": run}) + b"\n"
+        self._run = to_json(run) + b"\n"
         stem = _stem(place)
         self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
         self._warn = warn
@@ -98,13 +125,13 @@ class CallJournal:
         self._changing = threading.RLock()
         _all.add(self)
 
-    def note(self, call: Event, number: int = 0) -> int:
+    def note(self, call: CallReport, number: int = 0) -> int:
         """Note that a call is about to be sent, or has ended; return its number, 0 without one.
 
         `number` is the number of the note of its start.
         """
         new = number or next(self._numbers)
-        return new if self._file and self._add(new, _line(new, call)) else number
+        return new if self._file and self._add(new, call) else number
 
     def discard(self, numbers: Iterable[int]) -> None:
         """Discard these calls: the store has them, or they were never made."""
@@ -118,7 +145,7 @@ class CallJournal:
     def withdraw(self, number: int) -> None:
         """Note that this call was not made."""
         if number in self._pending:
-            self._add(number, to_json({"n": number, "change": "withdrawn"}) + b"\n")
+            self._add(number, None)
             self.discard([number])
 
     def close(self) -> None:
@@ -139,8 +166,13 @@ class CallJournal:
         if opened is not None:
             os.close(opened)
 
-    def _add(self, number: int, line: bytes) -> bool:
+    def _add(self, number: int, call: CallReport | None) -> bool:
         """Append a line; return whether it was written."""
+        value = (number, call and tuple(call))
+        try:
+            line = to_json(value) + b"\n"
+        except ValueError:  # lone surrogates
+            line = json.dumps(value, default=str).encode() + b"\n"
         with self._changing:
             if self._file is None:
                 return False
@@ -209,12 +241,14 @@ class AbandonedJournal:
         run = ""
         with os.fdopen(os.dup(opened), "rb") as lines:
             for text in lines.read(_LARGEST_BYTES).splitlines():
-                with suppress(OverflowError, ValueError):  # cut off, or not ours
-                    line = _Line.model_validate_json(text)
-                    run = line.run or run
-                    calls.pop(line.n, None)
-                    if line.change in ("begun", "called"):
-                        calls[line.n] = line.event(run)
+                with suppress(OSError, OverflowError, ValueError):  # cut off, or not ours
+                    match _LINE.validate_json(text):
+                        case str(run):
+                            pass
+                        case number, None:
+                            calls.pop(number, None)
+                        case number, call:
+                            calls[number] = replace(call.event(), run=run)
         self.calls = list(calls.values())
 
     def remove(self) -> None:
@@ -260,46 +294,3 @@ def _stem(place: Place) -> Path | None:
     name = f"{place.url}\0{place.folder}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(name).hexdigest()[:_HASH_CHARS]
     return user_state_path("xai-mcp-agent", appauthor=False) / "calls" / f"{digest}-"
-
-
-def _line(number: int, call: Event) -> bytes:
-    tool = call.subject
-    value: JsonObject = {
-        "n": number, "change": call.change, "time": call.time,
-        "tool": (tool.kind.name, tool.source, tool.tool), "payload": call.payload,
-    }  # fmt: skip
-    try:
-        return to_json(value) + b"\n"
-    except ValueError:  # lone surrogates
-        return json.dumps(value, default=str).encode() + b"\n"
-
-
-class _Payload(BaseModel):
-    """Payload of a call, with checked types: the file may come with a clone."""
-
-    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
-
-    seconds: float = 0.0
-    error: str = ""
-    agent: str = ""
-
-
-class _Line(BaseModel):
-    """Line of a journal."""
-
-    model_config = ConfigDict(strict=True)
-
-    run: str = ""
-    n: int = 0
-    change: Literal["", "begun", "called", "withdrawn"] = ""
-    time: datetime = datetime.min
-    tool: tuple[str, str, str] = ("", "", "")
-    payload: _Payload = _Payload()
-
-    def event(self, run: str) -> Event:
-        """Return the event of this line."""
-        assert self.change in ("begun", "called")
-        tool, time = subject_of(*self.tool), self.time.astimezone(UTC)
-        payload = self.payload.model_dump(exclude_unset=True)
-        reason = UNKNOWN if self.change == "begun" else ""
-        return Event(tool, self.change, time, payload, reason=reason, run=run)

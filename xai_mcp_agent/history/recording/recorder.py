@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
@@ -34,9 +35,8 @@ from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Event, Subject, tool_subject
 from ..forks import unforked
 from ..place import Place
-from .call_journal import CallJournal, begun_event, call_event
+from .call_journal import CallerFields, CallJournal, CallReport
 from .reports import (
-    CallerFields,
     Failed,
     Learned,
     Listed,
@@ -147,7 +147,7 @@ class HistoryRecorder:
         The returned number is for `record_call` or `withdraw_call`. `by` are its `caller_fields`.
         """
         recorded = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.note(begun_event(tool_subject(key), datetime.now(UTC), recorded, by))
+        return self._journal.note(CallReport(_parts(key), time.time(), by, recorded))
 
     def withdraw_call(self, number: int) -> None:
         """Note that a call was not sent after all."""
@@ -174,9 +174,7 @@ class HistoryRecorder:
         if result is not None and RESULTS in self._record:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
-        call = call_event(
-            tool_subject(key), datetime.now(UTC), seconds, error, recorded, text, data, by
-        )
+        call = CallReport(_parts(key), time.time(), by, recorded, seconds, error, text, data)
         self._writer.report(call, self._journal.note(call, number))
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
@@ -276,6 +274,10 @@ class HistoryRecorder:
 
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)
+
+
+def _parts(key: ToolKey) -> tuple[str, str, str]:
+    return key.kind, key.source, key.name
 
 
 def caller_fields(

@@ -26,7 +26,7 @@ from ..records import ENDED, Fold, SourceRecord, SourceState, ToolRecord
 from ..retention import is_due, prune
 from ..runs import Runs
 from ..tool_changes import likely_renames
-from .call_journal import AbandonedJournal, abandoned_journals
+from .call_journal import AbandonedJournal, CallReport, abandoned_journals
 from .event_builder import (
     failure_event,
     listing_events,
@@ -257,6 +257,8 @@ class ReportWriter:
 
     def _take_in(self, batch: _Batch, report: Report) -> None:
         match report:
+            case CallReport():
+                batch.add([report.event()])
             case Event():
                 batch.add([report])
             case Listed(source):

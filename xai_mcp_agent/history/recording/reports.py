@@ -23,13 +23,10 @@ from ...core.tools import (
 )
 from ..event import Change, Event, Subject, Teller, usual_payload
 from ..records import ToolRecord
+from .call_journal import CallerFields, CallReport
 
 if TYPE_CHECKING:
     from ..learned_rows import Learning
-
-
-CallerFields: TypeAlias = tuple[tuple[str, str], ...]
-"""Caller of a call: keys and values of a payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Learned:
     learn: Callable[[Learning, datetime], None] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Learned | Event
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Learned | CallReport | Event
 
 
 def decision_event(

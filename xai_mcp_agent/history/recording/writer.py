@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
-from ..event import Event
 from ..place import OFF, SWITCHED_OFF, Place
+from .call_journal import CallReport
 from .reports import Learned, Report
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class HistoryWriter:
         if self._is_off or self._is_over():
             return
         self._put((report, number))
-        is_call = isinstance(report, Event) and report.change == "called"
-        if not (is_call or isinstance(report, Learned)):
+        if not isinstance(report, (CallReport, Learned)):
             self._is_news.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:

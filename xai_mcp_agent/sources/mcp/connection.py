@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 from ...core.calls import Host
 from ...core.visible import visible_text
 from ...settings.server import ServerSettings
-from ..process import ChildProcess, StderrLog, inherited_environment, start_process
+from ..process import ChildProcess, inherited_environment, start_process
+from ..stderr import StderrLog
 from .auth.errors import AuthFailure
 from .auth.token_store import Access
 from .clocks import Clocks

@@ -26,7 +26,7 @@ from ...core.results import ToolResult
 from ...settings.server import ProtocolMode, ServerSettings
 from ..base import Shared, closed_error, ready_within
 from ..pool import StartQueue
-from ..process import StderrLog
+from ..stderr import StderrLog
 from . import sdk
 from .auth.token_store import Access
 from .connection import Connection, is_modern

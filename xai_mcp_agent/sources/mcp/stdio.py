@@ -18,7 +18,8 @@ import anyio.to_thread
 from pydantic_core import from_json
 
 from ...core.json import JsonObject
-from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
+from ..process import ChildProcess, CutLine, UnfinishedLine
+from ..stderr import StderrLog
 from ..web.json_text import LONG_BYTES, read_json
 from .connection import PARSE_ERROR, error_data
 from .streams import Stream

@@ -14,7 +14,8 @@ import anyio.to_thread
 
 from ...core.json import JsonObject
 from ...core.results import OnProgress
-from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_process
+from ..process import ChildProcess, CutLine, UnfinishedLine, start_process
+from ..stderr import StderrLog
 from ..web.json_text import LONG_BYTES, read_json
 from .child import BOOTSTRAP
 
