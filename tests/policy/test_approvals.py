@@ -24,12 +24,12 @@ from tests.policy.shredding import (
     tool_entry,
 )
 from tests.support.bridges import wait_for_tool
+from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
 from tests.support.http_service import as_json, http_service
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, load_settings, settings_from
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved
 from xai_mcp_agent.policy.approval_trust import approvals_in
@@ -55,23 +55,18 @@ def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPa
         assert SECRET in shred(bridge, agent(), paper=f"use {SECRET}")
     assert len(clerk.requests) == 5
     first = clerk.requests[0]
-    assert (first.server, first.tool, first.arguments) == ("shredder", "shred", PAPER)
+    assert (first.agent, first.server, first.tool, first.arguments) == (
+        "helper", "shredder", "shred", PAPER,
+    )  # fmt: skip
     assert first.description.startswith("Shred a paper.")
     assert first.annotations.destructive
-    assert first.agent == "helper"
     assert SECRET not in str(clerk.requests[-1].arguments)
-
-
-def settings_file(folder: Path) -> Path:
-    file = folder / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}), encoding="utf-8")
-    return file
 
 
 def test_an_approval_for_good_is_in_the_lock_file_and_ends_when_the_definition_changes(
     tmp_path: Path,
 ):
-    file = settings_file(tmp_path)
+    file = write_settings(tmp_path, {"shredder": shredder_entry()})
     with Bridge.open(file, approve=Clerk("always")) as bridge:
         assert shred(bridge) == SHREDDED
     lock = json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))
@@ -214,7 +209,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     clone = tmp_path / "clone"
     clone.mkdir()
     monkeypatch.chdir(clone)
-    file = settings_file(clone)
+    file = write_settings(clone, {"shredder": shredder_entry()})
     TrustStore().agree(load_settings(file))
     with Bridge.open(file, approve=Clerk("always")) as bridge:
         shred(bridge)
@@ -236,10 +231,8 @@ def test_an_approval_of_somebody_else_does_not_count(folder: Path):
 
 
 def test_trusting_a_folder_includes_its_approvals(folder: Path, capsys: Any):
-    with pytest.raises(SystemExit) as result:
-        run(["trust", "--yes"])
-    assert not result.value.code
-    assert "approved: mcp:shredder/shred" in capsys.readouterr().out
+    status, out, _ = command(capsys, "trust", "--yes")
+    assert (status, "approved: mcp:shredder/shred" in out) == (0, True)
     with Bridge(approve=Clerk()) as bridge:
         assert shred(bridge) == SHREDDED
     lock = (folder / LOCK).read_text(encoding="utf-8")
@@ -249,14 +242,13 @@ def test_trusting_a_folder_includes_its_approvals(folder: Path, capsys: Any):
     assert part.key_path == "approved: mcp:shredder/count"
 
 
-def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path):
+def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path, capsys: Any):
     with Bridge(approve=Clerk("always")) as bridge:
         shred(bridge)
     lock = (folder / LOCK).read_text(encoding="utf-8")
     with Bridge() as bridge:
         assert shred(bridge) == SHREDDED
-    with pytest.raises(SystemExit):
-        run(["tools", "approve", "shredder", "shred", "--withdraw"])
+    command(capsys, "tools", "approve", "shredder", "shred", "--withdraw")
     (folder / LOCK).write_text(lock, encoding="utf-8")
     with Bridge() as bridge:
         assert "nobody could be asked" in shred(bridge)
@@ -285,7 +277,7 @@ def tools_to_approve(settings: dict[str, Any], **more: Any) -> set[str]:
 
 def shop(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Settings with one server."""
-    return {"mcpServers": {"shop": {**entry(tools=[*tools]), **more}}}
+    return {"mcpServers": {"shop": {**entry(tools=tools), **more}}}
 
 
 def test_a_tool_needs_approval_if_its_annotations_or_else_its_name_are_destructive():
@@ -301,27 +293,16 @@ def test_a_tool_needs_approval_if_its_annotations_or_else_its_name_are_destructi
         "d\u0435lete_it",
     }  # fmt: skip
     harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
-    hints_by_name = {
-        "delete_view": READS,
-        "delete_draft": SAFE,
-        "delete_one": WRITES,
-        "tidy": DESTROYS,
-    }
-    tools = [tool_entry(x) for x in (*sorted(names), *harmless)]
-    tools += [tool_entry(x, **hints) for x, hints in hints_by_name.items()]
+    hints = {"delete_view": READS, "delete_draft": SAFE, "delete_one": WRITES, "tidy": DESTROYS}
+    tools = [tool_entry(x, **hints.get(x, {})) for x in (*sorted(names), *harmless, *hints)]
     assert tools_to_approve(shop(*tools), own=[delete_note]) == {*names, "delete_one", "tidy"}
 
 
 @pytest.mark.parametrize("is_general", [True, False], ids=["of the file", "of a source"])
 def test_one_word_asks_for_every_tool_that_is_not_marked_read_only(is_general: bool):
     word = {"approval": "ask_unless_read_only"}
-    tools = [
-        tool_entry("a", **READS),
-        tool_entry("b"),
-        tool_entry("c", **SAFE),
-        tool_entry("d", **WRITES),
-    ]
-    tools += [tool_entry("e", **READS, **DESTROYS)]
+    hints = {"a": READS, "b": {}, "c": SAFE, "d": WRITES, "e": READS | DESTROYS}
+    tools = [tool_entry(x, **own) for x, own in hints.items()]
     settings = shop(*tools) | word if is_general else shop(*tools, **word)
     assert tools_to_approve(settings) == {"b", "c", "d", "e"}
 
@@ -350,10 +331,8 @@ def test_without_a_person_a_call_is_refused_with_the_setting_that_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("CI", "1")
-    file = tmp_path / "mcp_settings.json"
-    settings = shop(tool_entry("delete_everything"), tool_entry("look"))
-    file.write_text(json.dumps(settings))
-    with Bridge.open(file) as bridge:
+    servers = shop(tool_entry("delete_everything"), tool_entry("look"))["mcpServers"]
+    with Bridge.open(write_settings(tmp_path, servers)) as bridge:
         result = run_all(bridge, "shop")
     assert (result.stopped, result.answer) == ("answered", "done")
     assert [x.result.is_error for x in result.calls] == [True, False]
@@ -361,8 +340,7 @@ def test_without_a_person_a_call_is_refused_with_the_setting_that_allows_it(
     assert "its name begins with 'delete'" in note
     line = LINE.search(note)
     assert line is not None
-    settings["mcpServers"]["shop"]["approval"] = json.loads(line[1])
-    file.write_text(json.dumps(settings))
-    with Bridge.open(file) as bridge:
+    servers["shop"]["approval"] = json.loads(line[1])
+    with Bridge.open(write_settings(tmp_path, servers)) as bridge:
         result = run_all(bridge, "shop")
     assert [x.result.is_error for x in result.calls] == [False, False]

@@ -62,7 +62,7 @@ class Clock:
 
     async def fail(self, times: int) -> None:
         for _ in range(times):
-            await self.call(SourceClosed("it", "the connection was lost."))
+            await self.call(LOST)
 
 
 @pytest.fixture

@@ -263,6 +263,8 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
         (of_source(approved={"x": True}), ".approved.x` must be a valid string"),
         (of_source(instructions=True), ".instructions` must be a valid string"),
         (of_source(off="x"), ".off` must be a valid array"),
+        (of_source(of=["x"]), '`sources["mcp:a"].of` is unknown'),
+        ('{"sources": {"MCP:a": {"off": ["x"]}}}', "must match pattern '(?s)^(mcp|"),
         ('{"sources": {"a": {"off": ["x"]}, "a": {}}}', 'the key "a" is there twice'),
         ("[" * 100_000, "it is not JSON"),
     ]

@@ -79,10 +79,8 @@ PAY, PATH = tool("bank", "pay", "amount"), tool("files", "write", "path")
 def test_a_rule_is_about_servers_agents_times_and_arguments():
     """A value that cannot be compared is held back."""
     unless_read = {"server": "files", "annotation": "not read_only"}
-    night, coder = (
-        {"server": "mail", "time": "22:00-06:00"},
-        {"server": "git", "agent": "not coder"},
-    )
+    night = {"server": "mail", "time": "22:00-06:00"}
+    coder = {"server": "git", "agent": "not coder"}
     above, inside = {"tool": "pay", "args.amount": "> 100"}, {"args.to": "not *@example.org"}
     rows: list[tuple[dict[str, Any], Tool, dict[str, Any], bool]] = [
         (unless_read, FILE_WRITE, {}, True),
@@ -354,9 +352,8 @@ def test_a_denied_call_is_not_made_and_the_model_reads_why():
         assert shred(bridge, Caller("person"), paper="contract 7") == "shredded contract 7"
         assert "was not approved" in shred(bridge, paper="paper")
     (request,) = clerk.requests
-    assert (
-        request.reason == "the rule 'papers' asks first, because args.paper, \"paper\", is 'paper'"
-    )
+    why = "because args.paper, \"paper\", is 'paper'"
+    assert request.reason == f"the rule 'papers' asks first, {why}"
 
 
 def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
@@ -366,11 +363,7 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
         {"name": "few", "when": {"tool": "count", "agent": "helper"}, **day},
         {"name": "of contracts", "when": {"args.paper": "contract*"}, **day},
     ]
-    store, other, limit_reached = (
-        tmp_path / "history.db",
-        agent("other"),
-        "the rule 'few' allows 2 a day",
-    )
+    store, other = tmp_path / "history.db", agent("other")
     with shredding(rules=rules, store=store) as bridge:
         assert shred(bridge, tool="count") == "0"
         assert shred(bridge, other, "count") == "0"
@@ -378,7 +371,7 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
         shred(bridge, paper="letter")
     with shredding(rules=rules, store=store) as bridge:
         assert shred(bridge, tool="count") == "0"
-        assert limit_reached in shred(bridge, tool="count")
+        assert "the rule 'few' allows 2 a day" in shred(bridge, tool="count")
         assert shred(bridge, other, "count") == "0"
         assert "used up" not in shred(bridge, paper="contract"), "letters do not count"
     with shredding(rules=rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
@@ -403,9 +396,8 @@ def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     count = model.requests[1].body["messages"][-1]["content"]
     assert "is not for this agent: the rule 'no counts' does not allow it" in count
     assert "because tool is 'count', and agent is not 'clerk'" in count
-    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in last_message(
-        model
-    )
+    why = "because tool is 'shred', and time is 00:00-24:00"
+    assert f"does not allow it, {why}" in last_message(model)
 
 
 def test_a_preferred_tool_comes_first_among_equals():

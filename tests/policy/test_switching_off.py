@@ -15,7 +15,7 @@ from tests.policy.shredding import run_all, tool_entry
 from tests.support import growing_server
 from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import names_of
-from tests.support.commands import write_settings
+from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
@@ -24,7 +24,6 @@ from tests.support.model_endpoint import calls
 from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
-from xai_mcp_agent.cli import main
 
 LOCK = "mcp_tools.lock.json"
 SWITCHED_OFF = "a person has switched it off"
@@ -136,21 +135,13 @@ def test_no_tool_is_offered_while_decisions_cannot_be_read(
     """Any tool may be switched off, so none is offered. The person reads what to correct."""
     lock, shared = settings.with_name(LOCK), settings.with_name("shared.json")
     with agent(ctx) as endpoint:
-        for text, hint in (
-            ("<<<<<<< HEAD\n{}=======\n>>>>>>> theirs\n", "line 1 is a mark of an unresolved git"),
-            ('{"sources": {"mcp:shop": {"of": ["pay"]}}}', "Did you mean 'off'?"),
-            ('{"sources": {"MCP:shop": {"off": ["pay"]}}}', "must match pattern '(?s)^(mcp|"),
-        ):
-            lock.write_text(text)
-            with pytest.raises(NoTools) as failure:
-                run(ctx)
-            assert "the list of tools that a person has switched off cannot be read" in str(
-                failure.value
-            )
-            assert hint in " ".join(capsys.readouterr().out.split())
-            with pytest.raises(SystemExit):
-                main.run(["servers", "check", "--json"])
-            assert hint in json.loads(capsys.readouterr().out)["decisions"]
+        lock.write_text('{"sources": {"mcp:shop": {"of": ["pay"]}}}')
+        why, hint = "a person has switched off cannot be read", "Did you mean 'off'?"
+        with pytest.raises(NoTools, match=f"the list of tools that {why}"):
+            run(ctx)
+        assert hint in " ".join(capsys.readouterr().out.split())
+        _, out, _ = command(capsys, "servers", "check", "--json")
+        assert hint in json.loads(out)["decisions"]
         lock.unlink()
         lock.symlink_to(shared)  # which does not exist
         with pytest.raises(NoTools):

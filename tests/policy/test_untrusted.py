@@ -415,12 +415,11 @@ def test_the_command_the_node_and_python_report_marks_and_block_nothing(
     assert "Suspicious text from shop:" in out
     assert "  instructions: tells a model to keep something from the user: " in out
     assert "  pay, description: tells a model to ignore its instructions: " in out
-    assert "Suspicious text from plain" not in out
-    status, out, _ = command(capsys, *check, "--descriptions", "--json")
+    _, out, _ = command(capsys, *check, "--descriptions", "--json")
     servers = {x["name"]: [y["tool"] for y in x["marks"]] for x in json.loads(out)["servers"]}
     assert servers == {"shop": ["", "pay"], "plain": []}
     status, out, _ = command(capsys, *check)
-    assert (status, "Odd" in out) == (0, False)
+    assert (status, "Suspicious" in out) == (0, False)
     node: Any = make(MCPServerStatus, server_name="shop")
     play({}, node)
     assert [x["tool"] for x in node.status.value[0]["marks"]] == ["", "pay"]
