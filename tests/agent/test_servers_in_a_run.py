@@ -9,24 +9,23 @@ from typing import Any, cast
 
 import pytest
 
+from tests.support import growing_server
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
-from tests.support.model_endpoint import ModelEndpoint, Script, Step, calls, model_endpoint, says
+from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
 from tests.support.processes import wait_until
-from tests.support.warm_python import warm_python
-from xai_mcp_agent import Agent, AgentModel, Bridge
+from tests.support.warm_python import python_entry
+from xai_mcp_agent import Agent, Bridge
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
-
-GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have a server, in both eras."""
     monkeypatch.chdir(tmp_path)
-    growing = {"command": warm_python(), "args": [str(GROWING)]}
+    growing = python_entry(growing_server.__file__)
     servers = {"grow": growing, "old": {**growing, "mode": "legacy"}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))
     return tmp_path
@@ -75,10 +74,6 @@ def delayed_entry(until: Path, **options: Any) -> dict[str, Any]:
     return {"command": "/bin/sh", "args": ["-c", wait]}
 
 
-def model_at(endpoint: ModelEndpoint) -> AgentModel:
-    return AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-dummy")
-
-
 def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -86,7 +81,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
     late = {f"late{n}": delayed_entry(go, journal=str(journal)) for n in range(7)}
-    growing = {"command": warm_python(), "args": [str(GROWING)]}
+    growing = python_entry(growing_server.__file__)
 
     def step(body: dict[str, Any]) -> Step:
         if {f"{name}_echo" for name in late} <= {*tool_names(body)}:
@@ -99,7 +94,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
         Bridge({"mcpServers": {"grow": growing, **late}, "wait": 0}) as bridge,
         model_endpoint(step) as endpoint,
     ):
-        agent = Agent(bridge, model=model_at(endpoint), max_thoughts=500)
+        agent = Agent(bridge, model=endpoint.model, max_thoughts=500)
         first = agent.run("Go.")
         assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
         assert first.answer == "All are here."
@@ -119,7 +114,7 @@ def test_a_run_waits_for_servers_that_are_named_to_their_own_limit(folder: Path)
             Bridge({"mcpServers": {"late": entry(delay=0.3)}, **settings}) as bridge,
             model_endpoint([says("done")]) as endpoint,
         ):
-            result = Agent(bridge, model=model_at(endpoint), **tools).run("Go.")
+            result = Agent(bridge, model=endpoint.model, **tools).run("Go.")
         assert {"late_echo", "fn_shout"} <= {*tool_names(endpoint.requests[0].body)}
         assert result.left_out == ()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.bridges import names_of, status_of
+from tests.support.commands import write_settings
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.sources import SourceChoice, add_source
@@ -51,8 +51,7 @@ def test_an_added_source_is_used_like_one_of_the_file_and_gets_a_free_name(
 
 @pytest.fixture
 def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {}}), encoding="utf-8")
+    file = write_settings(tmp_path, {})
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     return file
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, hangs, model_endpoint, says
 from tests.support.processes import wait_until
@@ -44,12 +45,6 @@ def bridge() -> Iterator[Bridge]:
         yield bridge
 
 
-def model_at(endpoint: ModelEndpoint) -> AgentModel:
-    return AgentModel(
-        provider="openai", name="scripted", base_url=endpoint.base_url, api_key="sk-dummy-key"
-    )
-
-
 def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
     def stumble(step: int) -> str:
         """Fall."""
@@ -59,7 +54,7 @@ def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
         ("it_echo", {"text": "one"}), ("shout", {"text": "two"}), ("stumble", {"step": 3})
     )
     with model_endpoint([requests, says("All done.")]) as endpoint:
-        result = Agent(bridge, ["it", shout, stumble], model=model_at(endpoint)).run("Do it.")
+        result = Agent(bridge, ["it", shout, stumble], model=endpoint.model).run("Do it.")
         first, second = (x.body for x in endpoint.requests)
     assert {"it_echo", "shout"} <= {x["function"]["name"] for x in first["tools"]}
     assert result.answer == "All done."
@@ -89,7 +84,7 @@ def test_a_call_is_cancelled_at_its_server_when_its_run_is_stopped(tmp_path: Pat
     with (
         Bridge({"mcpServers": {"it": entry(journal=str(journal))}}) as bridge,
         model_endpoint([calls(("it_never", {}))]) as endpoint,
-        Agent(bridge, ["it"], model=model_at(endpoint)).stream("Wait.") as events,
+        Agent(bridge, ["it"], model=endpoint.model).stream("Wait.") as events,
     ):
         next(x for x in events if type(x).__name__ == "ToolStarted")
         wait_until(lambda: "tools/call" in journal.read_text(), "the call has arrived")
@@ -107,7 +102,7 @@ def test_an_agent_runs_in_coroutines_and_stops_when_one_is_cancelled(bridge: Bri
         async with agent.stream("Shout bye") as events:
             kinds = [type(x).__name__ async for x in events]
         assert (kinds[0], kinds[-1], events.result.answer) == ("RunStarted", "RunFinished", "BYE")
-        thinking = Agent(bridge, [], model=model_at(endpoint)).aio.run("Think.")
+        thinking = Agent(bridge, [], model=endpoint.model).aio.run("Think.")
         task = asyncio.ensure_future(thinking)
         await asyncio.to_thread(endpoint.first_request.wait, WAIT_SECONDS)
         task.cancel()
@@ -120,7 +115,7 @@ def test_an_agent_runs_in_coroutines_and_stops_when_one_is_cancelled(bridge: Bri
 
 def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: Bridge):
     with model_endpoint([fails(400, {"message": "no"}), fails(400, {"message": "no"})]) as endpoint:
-        agent = Agent(bridge, [], model=model_at(endpoint))
+        agent = Agent(bridge, [], model=endpoint.model)
         with pytest.raises(ModelError):
             agent.run("Hello")
         events = agent.stream("Hello")
@@ -138,16 +133,13 @@ def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
     server = {**entry(), "env": {"IT_PASSWORD": "correct-horse-battery"}}
     script = [calls(("it_echo", {"text": "correct-horse-battery"})), says("ok")]
     with Bridge({"mcpServers": {"it": server}}) as bridge, model_endpoint(script) as endpoint:
-        agent = Agent(bridge, "it", model=model_at(endpoint), name="helper")
+        agent = Agent(bridge, "it", model=endpoint.model, name="helper")
         agent.run("Echo.")
         (call_event,) = [x.payload for x in bridge.history() if x.change == "called"]
     events = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
     (tool_event,) = [x for x in events if x["event"] == "ToolFinished"]
-    assert (tool_event["agent"], tool_event["source"], tool_event["arguments"]) == (
-        "helper",
-        "it",
-        {"text": "***"},
-    )
+    assert (tool_event["agent"], tool_event["source"]) == ("helper", "it")
+    assert tool_event["arguments"] == {"text": "***"}
     assert tool_event["run_id"] == call_event["run_id"]
     assert (events[0]["event"], events[-1]["event"]) == ("RunStarted", "RunFinished")
 
@@ -161,7 +153,7 @@ def test_functions_that_never_end_are_not_started_by_further_runs(bridge: Bridge
         go_on.wait(WAIT_SECONDS)
 
     with model_endpoint([calls(("linger", {}))] * 12 + [says("ok")]) as endpoint:
-        agent = Agent(bridge, [linger], model=model_at(endpoint))
+        agent = Agent(bridge, [linger], model=endpoint.model)
         try:
             for number in range(8):
                 with agent.stream("Wait.") as events:
@@ -194,13 +186,12 @@ def test_the_program_approves_calls():
         requests.append(request)
         return "no" if request.arguments == {"text": "two"} else "once"
 
+    both = calls(("it_echo", {"text": "one"}), ("it_echo", {"text": "two"}))
     with (
         Bridge({"mcpServers": {"it": entry()}}, approve=approve) as bridge,
-        model_endpoint(
-            [calls(("it_echo", {"text": "one"}), ("it_echo", {"text": "two"})), says("ok")]
-        ) as endpoint,
+        model_endpoint([both, says("ok")]) as endpoint,
     ):
-        result = Agent(bridge, ["it"], model=model_at(endpoint), approval="ask").run("Echo.")
+        result = Agent(bridge, ["it"], model=endpoint.model, approval="ask").run("Echo.")
     assert [x.result.is_error for x in result.calls] == [False, True]
     assert {x.agent for x in requests} == {"agent"}
 
@@ -254,12 +245,12 @@ def test_dropping_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
         assert await asyncio.to_thread(has_ended.wait, WAIT_SECONDS)
 
     with model_endpoint([calls(("linger", {}))]) as endpoint:
-        asyncio.run(main(model_at(endpoint)))
+        asyncio.run(main(endpoint.model))
 
 
 def test_closing_the_bridge_ends_the_events(bridge: Bridge):
     with model_endpoint([hangs()]) as endpoint:
-        events = Agent(bridge, [], model=model_at(endpoint)).stream("Think.")
+        events = Agent(bridge, [], model=endpoint.model).stream("Think.")
         assert endpoint.first_request.wait(WAIT_SECONDS)
         bridge.close()
         for use in (lambda: list(events), lambda: Agent(bridge, []).run("Think.")):
@@ -273,10 +264,9 @@ KEY = "sk-from-the-file-123456"
 
 
 @pytest.fixture
-def keys_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def keys_of_file(tmp_path: Path) -> Iterator[Bridge]:
     (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n", encoding="utf-8")
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"builtin": {"calc": {"tools": ["calculate"]}}}), encoding="utf-8")
+    file = write_settings(tmp_path, {}, builtin={"calc": {"tools": ["calculate"]}})
     with Bridge.open(file, store="memory") as bridge:
         yield bridge
 
@@ -340,7 +330,7 @@ def test_a_run_without_any_tool_of_its_sources_fails_and_says_why(
             bridge.list_tools("shop")
             bridge.disable("shop", "pay")
         with pytest.raises(NoTools) as failure:
-            Agent(bridge, model=model_at(endpoint), **options).run("Count the wibbles.")
+            Agent(bridge, model=endpoint.model, **options).run("Count the wibbles.")
         assert endpoint.requests == [], "the model is not asked"
     error = str(failure.value)
     assert reason in error
@@ -367,10 +357,10 @@ def test_a_group_that_is_required_must_give_a_tool():
         Bridge({"mcpServers": {"it": entry()}, "groups": groups}) as bridge,
         model_endpoint([says("ok")]) as endpoint,
     ):
-        model = model_at(endpoint)
-        assert Agent(bridge, required="echoing", model=model).run("Go.").answer == "ok"
+        run = Agent(bridge, required="echoing", model=endpoint.model).run("Go.")
+        assert run.answer == "ok"
         with pytest.raises(NoTools, match=r"Required, but .*: paying"):
-            Agent(bridge, required=["echoing", "paying"], model=model).run("Go.")
+            Agent(bridge, required=["echoing", "paying"], model=endpoint.model).run("Go.")
 
 
 def test_functions_of_the_program_count_as_tools():
@@ -378,7 +368,7 @@ def test_functions_of_the_program_count_as_tools():
         Bridge({"mcpServers": {"gone": MISSING}}) as bridge,
         model_endpoint([calls(("shout", {"text": "on"})), says("ON")]) as endpoint,
     ):
-        result = Agent(bridge, ["gone", shout], model=model_at(endpoint)).run("Shout.")
+        result = Agent(bridge, ["gone", shout], model=endpoint.model).run("Shout.")
     assert (result.answer, result.stopped) == ("ON", "answered")
     assert "was not found" in result.left_out[0]
 

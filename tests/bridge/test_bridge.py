@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import (
@@ -44,9 +45,7 @@ def bridge() -> Any:
 def test_a_bridge_is_opened_from_a_file_and_reports_states_without_connecting(tmp_path: Path):
     wrong = {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}}
     servers = {"it": entry(), "off": {**entry(), "disabled": True}, "wrong": wrong}
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    with Bridge.open(file) as bridge:
+    with Bridge.open(write_settings(tmp_path, servers)) as bridge:
         states = {x.name: x.state for x in bridge.servers()}
         assert states == {"it": "idle", "off": "disabled", "wrong": "disabled"}
         assert "NO_SUCH_VARIABLE_HERE" in status_of(bridge, "wrong").error

@@ -36,9 +36,7 @@ def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
     changes = [x.change for x in bridge.history("it", "echo")]
     assert changes == ["discovered", "called", "unavailable"]
     assert {x.subject.source for x in bridge.history("other")} == {"other"}
-    newest = bridge.history(
-        "it", limit=2
-    )  # the last call, and the disconnection with all its events
+    newest = bridge.history("it", limit=2)  # a call, and the disconnection with all its events
     assert [x.change for x in newest[:2]] == ["called", "disconnected"]
     assert newest == bridge.history("it")[-len(newest) :]
     both = bridge.history(tool="echo")
@@ -60,21 +58,6 @@ def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
     assert bridge.records(1).tools == {}
     assert bridge.records(events[0].time).tools[ECHO].is_available
     assert bridge.records(events[0].time - timedelta(seconds=1)).sources == {}
-
-
-def test_a_forced_refresh_records_every_tool():
-    with bridge_with(it=entry()) as bridge:
-        confirmed = ["confirmed"] * len(bridge.list_tools("it"))
-
-        def refresh(force: bool) -> list[str]:
-            before = bridge.history()[-1].position
-            bridge.refresh("it", force=force)
-            return [x.change for x in bridge.history() if x.position > before]
-
-        assert refresh(force=False) == ["refreshed"]
-        assert refresh(force=True) == ["refreshed", *confirmed]
-        bridge.disconnect("it")
-        assert refresh(force=True) == ["reconnected", *confirmed]
 
 
 def test_a_store_that_cannot_be_used_is_an_error_and_calls_go_on(tmp_path: Path):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 
 from tests.support.bridges import status_of
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, ImagePart, LinkPart, ResourcePart, ServerError, TextPart
 
 KEY = "sesame-open-9876"
@@ -54,11 +53,8 @@ def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
     (folder / "own.py").write_text(
         f"def show() -> dict[str, str]:\n    return {{'key': {KEY!r}}}\n"
     )
-    entry = {"command": warm_python(), "args": [str(folder / "server.py")]}
-    settings: dict[str, Any] = {
-        "mcpServers": {"it": entry | {"env": {"API_TOKEN": KEY}}},
-        "functions": {"own": {"file": str(folder / "own.py")}},
-    }
+    it = python_entry(folder / "server.py", env={"API_TOKEN": KEY})
+    settings = {"mcpServers": {"it": it}, "functions": {"own": {"file": str(folder / "own.py")}}}
     with Bridge(settings, store="memory") as running:
         yield running
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent import (
     ApprovalRequest,
     BadSetting,
@@ -43,10 +43,6 @@ def plan(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 def of_first(field: str | None, conversion: str = "") -> dict[str, Any]:
     """Return an argument that is a part of the first call's result."""
     return {"call": 0, "conversion": conversion, **({} if field is None else {"field": field})}
-
-
-def server(file: Path, *args: Path) -> dict[str, Any]:
-    return {"command": warm_python(), "args": [str(file), *map(str, args)]}
 
 
 TIDY = plan(
@@ -98,7 +94,7 @@ def test_a_plan_runs_over_a_real_server_and_a_failed_call_is_made_anew() -> None
         ("library/search_books", {"query": "sea"}),
         ("library/get_book", {"book_id": of_first("books[].book_id")}),
     )
-    with bridge_with(library=server(LIBRARY)) as bridge:
+    with bridge_with(library=python_entry(LIBRARY)) as bridge:
         run = bridge.run_plan(sea)
         books, book = run.results
         assert book["title"] == books["books"][0]["title"]
@@ -156,7 +152,7 @@ def test_calls_that_only_read_are_made_together_and_others_in_their_turn(tmp_pat
     file = tmp_path / "pairs.py"
     file.write_text(_PAIRS, encoding="utf-8")
     calls = plan(*[(f"pairs/{x}", {}) for x in ("write", "meet", "meet", "write")])
-    with bridge_with(pairs=server(file)) as bridge:
+    with bridge_with(pairs=python_entry(file)) as bridge:
         run = bridge.run_plan(calls)
     assert [x["result"] for x in run.results] == [0, 2, 2, 2]
 
@@ -293,7 +289,7 @@ def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_pat
     (tmp_path / "mortal.py").write_text(_MORTAL)
     journal_file = tmp_path / "made"
     steps = plan(*[("mortal/step", {"number": n}) for n in range(8)])
-    with bridge_with(mortal=server(tmp_path / "mortal.py", journal_file)) as bridge:
+    with bridge_with(mortal=python_entry(tmp_path / "mortal.py", journal_file)) as bridge:
         run = bridge.run_plan(steps, resume=tmp_path / "state")
         assert (run.status, len(run.calls)) == ("unknown", 4)
         assert bridge.run_plan(steps, resume=tmp_path / "state").status == "unknown"

@@ -14,7 +14,7 @@ from tests.planning.shop import TOOLS
 from tests.support import catalog_server
 from tests.support.bridges import accept_now
 from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import UnknownProvider
@@ -36,7 +36,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> JsonObject:
         file = folder / f"{name}.jsonl"
         mine = [x for x in TOOLS if x["server"] == name]
         file.write_text("\n".join(map(json.dumps, mine)), encoding="utf-8")
-        entries[name] = {"command": warm_python(), "args": [catalog_server.__file__, str(file)]}
+        entries[name] = python_entry(catalog_server.__file__, file)
     return entries
 
 

@@ -19,7 +19,7 @@ from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_end
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
 from xai_mcp_agent.search import embeddings, live
 from xai_mcp_agent.views.search import match_json, match_text
@@ -105,9 +105,7 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
         for name, text in TOOLS.items()
     ]
     (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, tools)), encoding="utf-8")
-    server = {
-        "command": warm_python(), "args": [catalog_server.__file__, str(tmp_path / "tools.jsonl")]
-    }  # fmt: skip
+    server = python_entry(catalog_server.__file__, tmp_path / "tools.jsonl")
     meaning = {"embeddings": {"model": "meanings", "baseUrl": endpoint.base_url}}
     with Bridge({"mcpServers": {"a": server}, "toolSearch": meaning}) as bridge:
         wait_until(lambda: not bridge.search_tools(RAIN).note, "all are prepared", 60.0)

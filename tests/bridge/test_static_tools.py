@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.agents_in_ctx import init_agent, use_server
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.histories import events_in_file, short
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
@@ -27,8 +28,7 @@ Ctx = dict[str, Any]
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The store of the project, whose settings have one server."""
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"it": entry()}}), encoding="utf-8")
+    file = write_settings(tmp_path, {"it": entry()})
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     return tmp_path / ".xircuits" / "history.db"
 
@@ -50,7 +50,7 @@ def test_drawn_tools_are_recorded_before_servers_start(store: Path):
     ctx: Ctx = {}
     draw(ctx)
     ctx["toolbelt_other"] = {"plain": str.upper}
-    use_server(ctx, "it", None)
+    use_server(ctx, "it")
     ctx["mcp_bridge"].bridge.list_tools("it")
     ctx.clear()
     events = events_in_file(store)
@@ -112,7 +112,7 @@ _LONG_SECONDS = 18.0  # the store gives up waiting for a lock after 20 seconds
 
 def run(ctx: Ctx, endpoint: ModelEndpoint) -> str:
     """Run an agent with the server's tools; return its answer."""
-    use_server(ctx, "it", None)
+    use_server(ctx, "it")
     init_agent(
         ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
         toolbelt_spec=make_toolbelt(ctx, None),
@@ -145,13 +145,12 @@ def test_a_store_that_cannot_be_written_to_delays_no_run(
     """Another program may keep it locked for as long as it likes."""
     monkeypatch.setattr(engine, "_SETTLE_SECONDS", 0.2)
     store.parent.mkdir()
-    other = sqlite3.connect(store, isolation_level=None)
-    other.execute("PRAGMA journal_mode=WAL")
-    other.execute("BEGIN IMMEDIATE")
     ctx: Ctx = {}
     with model_endpoint(lambda _: says("done")) as endpoint:
-        with ends_within(_LONG_SECONDS):
-            assert run(ctx, endpoint) == "done"
-        other.close()
+        with closing(sqlite3.connect(store, isolation_level=None)) as other:
+            other.execute("PRAGMA journal_mode=WAL")
+            other.execute("BEGIN IMMEDIATE")
+            with ends_within(_LONG_SECONDS):
+                assert run(ctx, endpoint) == "done"
         ctx.clear()
     assert events_in_file(store), "the waiting events are written in the end"

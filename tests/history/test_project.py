@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import stat
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.databases import place_of
 from xai_mcp_agent import Settings, SettingsError, StoreFailed, load_settings, settings_from
 from xai_mcp_agent.history import place as places
@@ -126,9 +126,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def settings_in(folder: Path, store: str | None = None) -> Settings:
     """Load settings from a file in the folder."""
     fields = {} if store is None else {"store": store}
-    file = folder / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {}, **fields}), encoding="utf-8")
-    return load_settings(file, environ={})
+    return load_settings(write_settings(folder, {}, **fields), environ={})
 
 
 def place(settings: Settings, override: str | Path | None = None, variable: str = "") -> Place:

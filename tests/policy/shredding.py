@@ -9,7 +9,7 @@ import anyio
 
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent import Agent, AgentModel, AgentResult, ApprovalRequest, Bridge
+from xai_mcp_agent import Agent, AgentResult, ApprovalRequest, Bridge
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import RunFacts
 from xai_mcp_agent.core.calls import Caller
@@ -66,8 +66,7 @@ def run_all(
         return calls(*((x, {}) for x in dict.fromkeys([*own_names, *also])))
 
     with model_endpoint(call_all) as endpoint:
-        model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
-        return Agent(bridge, [source, *own], model=model).run("Call all.")
+        return Agent(bridge, [source, *own], model=endpoint.model).run("Call all.")
 
 
 def shredding(approve: Any = None, rules: Any = (), store: Any = None, **entry: Any) -> Bridge:

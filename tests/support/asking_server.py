@@ -126,9 +126,9 @@ def asking() -> MCPServer:
 def asking_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for it over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import warm_python
+    from tests.support.warm_python import python_entry
 
-    return {"command": warm_python(), "args": [__file__], **more}
+    return python_entry(__file__, **more)
 
 
 def form(message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> dict[str, Any]:

@@ -145,9 +145,9 @@ def _add_slow_tools(server: MCPServer) -> None:
 def gallery_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for the gallery over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import warm_python
+    from tests.support.warm_python import python_entry
 
-    return {"command": warm_python(), "args": [__file__], **more}
+    return python_entry(__file__, **more)
 
 
 @contextmanager

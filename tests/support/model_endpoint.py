@@ -30,6 +30,7 @@ from starlette.routing import Route
 
 from tests.support import responses_service
 from tests.support.web_server import run_in_thread
+from xai_mcp_agent import AgentModel
 
 # Fields of a message that are streamed in their own way; services add others.
 _IN_PIECES = {"role", "content", "refusal", "tool_calls"}
@@ -184,6 +185,13 @@ class ModelEndpoint:
             "agent_provider": "openai", "agent_model": "scripted", "base_url": self.base_url,
             "api_key": "sk-dummy",
         }  # fmt: skip
+
+    @property
+    def model(self) -> AgentModel:
+        """The same model for an agent from Python."""
+        return AgentModel(
+            provider="openai", name="scripted", base_url=self.base_url, api_key="sk-dummy-key"
+        )
 
     async def answer(self, request: Request) -> Response:
         body = json.loads(await request.body())

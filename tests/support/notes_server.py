@@ -136,9 +136,9 @@ def _add_completion(server: MCPServer) -> None:
 def notes_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for the notes over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import warm_python
+    from tests.support.warm_python import python_entry
 
-    return {"command": warm_python(), "args": [__file__], **more}
+    return python_entry(__file__, **more)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
 
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 
 DESTROYS = ToolAnnotations(destructive_hint=True, read_only_hint=False)
 
@@ -57,7 +57,7 @@ async def rename(description: str, ctx: Context) -> str:
 
 def shredder_entry(*journal: Path) -> dict[str, object]:
     """Return its entry in a settings file."""
-    return {"command": warm_python(), "args": [__file__, *map(str, journal)]}
+    return python_entry(__file__, *journal)
 
 
 def _note(line: str) -> None:
