@@ -94,7 +94,7 @@ def test_a_sound_drawing_stays_as_it_is_and_two_ports_with_one_id_are_refused(
 
 # Anything
 
-SMALL = ("agent_template", "demo_of_a_talk", "gradio_agent", "robot_agent", "with_routes")
+SMALL = ("agent_template", "demo_of_a_talk", "chat_page", "robot_agent", "with_routes")
 DOCUMENTS = {name: SHAPES[name].document() for name in SMALL}
 ODD: list[Any] = [None, 3, "", [], {"a": 1}, "\ud800", 10**400, "parameter-", "Literal String"]
 

@@ -25,7 +25,6 @@ from .wear import (
     doubled,
     loose,
     of_2024,
-    of_a_script,
     out_ports_first,
     searched,
     secrets,
@@ -43,28 +42,6 @@ AGENT_NODES = (
     "AgentToolOutput",
 )  # fmt: skip
 
-# Agents at a console
-
-
-def _console(flow: Workflow, **key: Any) -> None:
-    turn = run(flow)
-    flow.main(*crew(flow, CALLS, **key), turn, flow.node("Print", msg=turn["last_response"]))
-    clock_tool(flow, for_toolbelt=LiteralNode("default"))
-
-
-@shape(
-    "an agent with one tool that takes nothing; the key is an argument, and ports in an old order",
-    out_ports_first, shared("helper"),
-)  # fmt: skip
-def agent_example(flow: Workflow) -> None:
-    _console(flow, api_key=Argument("api_key"), from_env=False)
-
-
-@shape("the same, drawn in 2024", of_2024, without_ports("tool_args", "metadata"), shared("helper"))
-def agent_example_of_2024(flow: Workflow) -> None:
-    _console(flow)
-
-
 # Agents behind a chat server
 
 
@@ -75,7 +52,10 @@ def _behind_a_server(flow: Workflow, prompt: str = SHORT, **key: Any) -> None:
     chat_event(flow)
 
 
-@shape("a chat agent with a tool that looks an argument up", searched, shared("helper"))
+@shape(
+    "a chat agent with a tool that looks an argument up; ports in an old order, loose ends",
+    searched, shared("helper"), out_ports_first, dangling, loose,
+)  # fmt: skip
 def agent_template(flow: Workflow) -> None:
     _behind_a_server(flow, "You help. {tool_instruction} {memory} {tools}")
     begin = tool(flow, "tell_time", "the time in a zone.")
@@ -96,29 +76,6 @@ def robot_agent(flow: Workflow) -> None:
         begin = tool(flow, name, "moves.")
         moves = flow.node("RunPolicy", checkpoint=f"{name}.pt", duration=5, hz=30, task=name)
         flow.side(begin, moves, output(flow, "done"))
-
-
-@shape(
-    "a chat agent with five tools on a database; some take JSON as text",
-    dangling, shared("helper", "tasks.db"),
-)  # fmt: skip
-def receptionist(flow: Workflow) -> None:
-    _behind_a_server(flow)
-    for name in ("create", "show", "remove", "defer", "resume"):
-        begin = tool(flow, f"{name}_task", f"Tool {name} 7", for_toolbelt=LiteralNode("default"))
-        opening = flow.node("TasksOpenDB", db_file=LiteralNode("tasks.db"))
-        if name == "create":
-            parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
-            creation = flow.node(
-                "TasksCreateTask",
-                task_id=parts["task_id"], summary=parts["summary"], steps=parts["steps"],
-            )  # fmt: skip
-            work, result = [parts, creation], creation["created"]
-        else:
-            display = flow.node("TasksGetTaskDetails", task_id=begin["tool_input"])
-            work, result = [display], display["task_details"]
-        ends = output(flow, begin["tool_input"] if name == "resume" else result)
-        flow.side(begin, opening, *work, flow.node("TasksCloseDB"), ends)
 
 
 @shape(
@@ -156,7 +113,7 @@ def demo_of_a_talk(flow: Workflow) -> None:
     flow.side(place, weather, output(flow, weather["report"]))
 
 
-# Agents that something else begins
+# An agent that something else begins
 
 
 def _chat_turn(flow: Workflow, page: Any) -> None:
@@ -174,67 +131,22 @@ def _chat_turn(flow: Workflow, page: Any) -> None:
     flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
 
 
-@shape("an agent in a chat page's branch, with two keys as arguments", searched, shared("helper"))
-def gradio_agent(flow: Workflow) -> None:
+@shape(
+    "an agent in a chat page's branch, from copies of the nodes in a library of its own",
+    searched, shared("helper"), at_path(AGENT_FILE, *AGENT_NODES),
+    at_path("xai_components/xai_weather_agent/openai_component.py", "OpenAIAuthorize"),
+)  # fmt: skip
+def chat_page(flow: Workflow) -> None:
     page = flow.node("GradioChatInterface")
     launch = flow.node("GradioLaunch", app=page["interface"])
     flow.main(*crew(flow, CALLS, api_key=Argument("openai_key", "secret")), page, launch)
     _chat_turn(flow, page)
     clock_tool(flow, for_toolbelt=LiteralNode("default"))
-    begin = tool(flow, "weather", "of a city.", for_toolbelt=LiteralNode("default"))
-    key = Argument("weather_key", "secret")
-    weather = flow.node("GetWeather", city=begin["tool_input"], key=key)
-    flow.side(begin, weather, output(flow, weather["report"]))
-
-
-@shape(
-    "the same from copies of the nodes in a library of its own; a tool ends in a branch",
-    shared("helper"), at_path(AGENT_FILE, *AGENT_NODES), without_ports("tool_args", "metadata"),
-    at_path("xai_components/xai_weather_agent/openai_component.py", "OpenAIAuthorize"),
-)  # fmt: skip
-def watchdog_page(flow: Workflow) -> None:
-    page = flow.node("GradioChatInterface")
-    launch = flow.node("GradioLaunch", app=page["interface"])
-    flow.main(flow.node("TasksOpenDB", db_file="w.db"), *crew(flow, CALLS), page, launch)
-    _chat_turn(flow, page)
     begin = tool(flow, "weather", "of a city.", for_toolbelt="default")
-    weather = flow.node("GetWeather", city=begin["tool_input"], url="http://127.0.0.1:9")
-    flow.side(begin, weather, output(flow, weather["report"]))
-    write = tool(flow, "write", "notes something down.", for_toolbelt="default")
-    opening, whole = flow.node("TasksOpenDB", db_file="w.db"), flow.node("WithTransaction")
-    flow.side(write, opening, whole)
-    print_node = flow.node("Print", msg=write["tool_input"])
-    flow.branch(whole, "in_transaction", print_node, output(flow, "written"))
-
-
-@shape(
-    "an agent that a timer runs; its answer is only seen by on_thought",
-    shared("helper"), without_ports("metadata"),
-)  # fmt: skip
-def watchdog_timer(flow: Workflow) -> None:
-    flow.main(*crew(flow, CALLS), flow.node("IntervalServe", port=5000))
-    turn = flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=LiteralNode(
-        [{"role": "user", "content": "1. Look at the weather.\n2. Say it."}]
-    ))  # fmt: skip
-    flow.side(flow.node("IntervalJob", job_id="look", seconds=60), turn)
-    flow.branch(turn, "on_thought", flow.node("Print", msg=turn["last_response"]))
-    begin = tool(flow, "weather", "of a city.", for_toolbelt="")
-    weather = flow.node("GetWeather", city=begin["tool_input"])
-    flow.side(begin, weather, output(flow, weather["report"]))
-
-
-@shape("an agent with three tools of six nodes", without_ports("tool_args", "metadata"), loose)
-def readme_agent(flow: Workflow) -> None:
-    turn = run(flow)
-    flow.main(*crew(flow), turn, flow.node("Print", msg=turn["last_response"]))
-    for number in range(3):
-        begin = tool(flow, f"read_{number}", 'TOOL: read {"url": "..."}')
-        opening = flow.node("OpenPage", url=f"page-{number}", headless=True)
-        nodes, page = [opening], opening["page"]
-        for step in range(4):
-            read = flow.node("ReadPage", page=page, hint=f"{{place}} {step}")
-            nodes, page = [*nodes, read], read["text"]
-        flow.side(begin, *nodes, output(flow, page))
+    key, whole = Argument("weather_key", "secret"), flow.node("WithTransaction")
+    weather = flow.node("GetWeather", city=begin["tool_input"], key=key)
+    flow.side(begin, weather, whole)
+    flow.branch(whole, "in_transaction", output(flow, weather["report"]))
 
 
 # Workflows without agents of xai-agent
@@ -243,17 +155,6 @@ def readme_agent(flow: Workflow) -> None:
 @shape("nothing but Start and Finish", without_outputs)
 def empty(flow: Workflow) -> None:
     flow.main()
-
-
-@shape("a task for an agent of a service, written by a script", of_a_script)
-def task_of_a_script(flow: Workflow) -> None:
-    turn = flow.node(
-        "TaskForAgent",
-        agent_name="clerk",
-        summary=LiteralNode("look"),
-        inputs=LiteralNode({"a": 1}),
-    )
-    flow.main(turn, flow.node("WaitForTask", task=turn["task"]))
 
 
 @shape("an agent of another library that has the same words")
@@ -269,14 +170,23 @@ def swarm(flow: Workflow) -> None:
 # Parts of xai-agent that were in no workflow we found
 
 
-@shape("an agent with the tools of an MCP server", shared("helper"))
-def with_a_server(flow: Workflow) -> None:
+@shape(
+    "an agent with the tools of an MCP server that notes down what was said, and is changed",
+    shared("helper"),
+)  # fmt: skip
+def with_learning(flow: Workflow) -> None:
     turn = run(flow)
-    key, memory, belt, agent = crew(flow)
     server = flow.node(
         "AgentUseMCPTools", server_name="library", toolbelt_name=LiteralNode("default")
     )
-    flow.main(key, memory, server, belt, agent, turn, flow.node("Print", msg=turn["last_response"]))
+    learning = flow.node(
+        "AgentLearn", agent_name=LiteralNode("helper"), conversation=turn["out_conversation"]
+    )
+    change = flow.node(
+        "AgentUpdate", agent_name=LiteralNode("helper"), new_system_prompt="Be brief."
+    )
+    display = flow.node("Print", msg=learning["last_response"])
+    flow.main(server, *crew(flow), turn, learning, change, display)
 
 
 @shape("an agent that chooses between two routes", shared("helper"))
@@ -288,20 +198,6 @@ def with_routes(flow: Workflow) -> None:
     for name in ("news", "sports"):
         begin = flow.node("AgentDefineRoute", agent_flow_name=name, description=f"About {name}.")
         flow.side(begin, output(flow, f"all about {name}"))
-
-
-@shape("an agent that notes down what was said, and is changed", shared("helper"))
-def with_learning(flow: Workflow) -> None:
-    turn = run(flow)
-    learning = flow.node(
-        "AgentLearn", agent_name=LiteralNode("helper"), conversation=turn["out_conversation"]
-    )
-    change = flow.node(
-        "AgentUpdate", agent_name=LiteralNode("helper"), new_system_prompt="Be brief."
-    )
-    flow.main(
-        *crew(flow), turn, learning, change, flow.node("Print", msg=learning["last_response"])
-    )
 
 
 @shape(

@@ -89,7 +89,9 @@ def _run(file: Path, document: Document) -> str:
         text = file.read_text(encoding="utf-8").replace(_ADDRESS, endpoint.base_url)
         file.write_text(text, encoding="utf-8")
         script = compile_workflow(file)
-        result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
+        result = run_script(
+            script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url, XAI_MCP_TRUST="1"
+        )
     if result.status:
         return f"fails: {result.errors.strip().splitlines()[-1]}"
     last = endpoint.requests[-1].body["messages"] if endpoint.requests else []

@@ -1,4 +1,4 @@
-"""Nodes that look like those of xai-agent, and a task for an agent of another service."""
+"""Nodes that look like those of xai-agent."""
 
 from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
 
@@ -27,20 +27,3 @@ class SwarmRun(Component):
     agent_name: InCompArg[str]
     toolbelt_spec: InArg[dict]
     last_response: OutArg[str]
-
-
-@xai_component
-class TaskForAgent(Component):
-    """Gives an agent of a service a task."""
-
-    agent_name: InCompArg[str]
-    summary: InCompArg[str]
-    inputs: InArg[dict]
-    task: OutArg[dict]
-
-
-@xai_component
-class WaitForTask(Component):
-    """Waits for it."""
-
-    task: InArg[dict]

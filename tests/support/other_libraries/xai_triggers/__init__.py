@@ -1,1 +1,0 @@
-"""Stands in for libraries that wait for messages and times."""
