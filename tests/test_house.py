@@ -110,10 +110,9 @@ def test_imports_point_one_way():
 
 
 def modules_after(code: str) -> set[str]:
-    """Return the packages that a fresh Python has loaded after this code."""
-    print_modules = "import sys; print(*{x.partition('.')[0] for x in sys.modules})"
+    """Return the modules that a fresh Python has loaded after this code."""
     process = subprocess.run(
-        [sys.executable, "-c", f"{code}; {print_modules}"],
+        [sys.executable, "-Werror", "-c", f"import sys; {code}; print(*sys.modules)"],
         cwd=PACKAGE.parent, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
     return set(process.stdout.split())
