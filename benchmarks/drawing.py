@@ -25,7 +25,7 @@ from typing import Any
 
 from tests.support.layout_faults import faults
 from tests.support.scripts import compile_workflow
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import CallToDraw, draw
@@ -200,7 +200,7 @@ def _run(folder: Path, cases: Sequence[Case]) -> list[dict[str, Any]]:
     (folder / "tools.json").write_text(json.dumps(names), encoding="utf-8")
     answers = [x.answers for x in cases]
     (folder / "all_answers.json").write_text(json.dumps(answers), encoding="utf-8")
-    entry = {"command": warm_python(), "args": [str(_SERVER), str(folder)]}
+    entry = python_entry(_SERVER, folder)
     settings = json.dumps({"mcpServers": {SOURCE: entry}, "store": "memory"})
     (folder / "mcp_settings.json").write_text(settings, encoding="utf-8")
     root = Path(__file__).parents[1]

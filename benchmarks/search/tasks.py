@@ -8,10 +8,8 @@ also plain requests, which name the values that a tool takes.
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.support import catalog_server
 from tests.support.bridges import wait_until_listed
+from tests.support.catalog_server import INSTALL, catalog_entry
 from tests.support.model_endpoint import model_endpoint
 from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, TaskRun, ignore_event, run_tasks
@@ -227,7 +225,7 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
 
     async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
-            await operations.call_tool(_SERVER, catalog_server.INSTALL["name"])
+            await operations.call_tool(_SERVER, INSTALL["name"])
             await wait_until_listed(operations, _SERVER, next(iter(task.needed)))
 
     with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
@@ -257,11 +255,7 @@ def _entry(tool: Json) -> Json:
 
 @contextmanager
 def _bridge(tools: Sequence[Json], folder: Path, more: Sequence[Json] = ()) -> Iterator[Bridge]:
-    files = [folder / "tools.jsonl", folder / "more.jsonl"][: 2 if more else 1]
-    for file, lines in zip(files, (tools, more), strict=False):
-        file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    args = [catalog_server.__file__, *map(str, files)]
-    server = {"command": sys.executable, "args": args}
+    server = catalog_entry(folder / "tools.jsonl", tools, more)
     # One way must not learn from another what the tasks need.
     with Bridge({"mcpServers": {_SERVER: server}, "toolSearch": {"learn": False}}) as bridge:
         yield bridge

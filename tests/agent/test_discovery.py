@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from tests.agent.runs import Functions, through_json
-from tests.support import catalog_server
-from tests.support.many_tools import many_tools, stuffed_tools, tasks, write
+from tests.support.catalog_server import catalog_entry
+from tests.support.many_tools import many_tools, stuffed_tools, tasks
 from tests.support.model_endpoint import model_endpoint
 from tests.support.scripted_model import Replies, ScriptedModel, calling
 from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import TaskRun, run_tasks
-from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, JsonObject
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, ToolFinished, ToolsSelected
@@ -55,10 +54,7 @@ def definitions() -> list[JsonObject]:
 @contextmanager
 def office(folder: Path) -> Iterator[Bridge]:
     """A bridge to a server that has all of them."""
-    file = folder / "tools.jsonl"
-    file.write_text("\n".join(map(json.dumps, definitions())), encoding="utf-8")
-    args = [catalog_server.__file__, str(file)]
-    server = {"command": warm_python(), "args": args, "approval": "allow"}
+    server = catalog_entry(folder / "tools.jsonl", definitions(), approval="allow")
     search = {"tokenBudget": BUDGET, "groups": {"paper": ["office/*_contract"]}}
     settings: dict[str, Any] = {"mcpServers": {"office": server}, "toolSearch": search}
     with Bridge(settings, store="memory", lock=folder / "lock.json") as bridge:
@@ -291,15 +287,11 @@ def large_bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
     """A bridge to an office, and to a server that stuffs its tools with words."""
     folder = tmp_path_factory.mktemp("many")
     servers = {
-        "office": _server(write(folder / "office.jsonl", many_tools())),
-        "pushy": _server(write(folder / "pushy.jsonl", stuffed_tools(40))),
+        "office": catalog_entry(folder / "office.jsonl", many_tools()),
+        "pushy": catalog_entry(folder / "pushy.jsonl", stuffed_tools(40)),
     }
     with Bridge({"mcpServers": servers, "toolSearch": {"learn": False}}, store="off") as bridge:
         yield bridge
-
-
-def _server(*files: str) -> dict[str, Any]:
-    return {"command": warm_python(), "args": [catalog_server.__file__, *files]}
 
 
 def run_all(bridge: Bridge, model: str, protocol: Any) -> list[TaskRun]:

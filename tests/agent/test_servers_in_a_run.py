@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support import growing_server
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
+from tests.support.growing_server import growing_entry
 from tests.support.journals import pids_in
 from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
 from tests.support.processes import wait_until
-from tests.support.warm_python import python_entry
 from xai_mcp_agent import Agent, Bridge
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
@@ -25,8 +24,7 @@ from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have a server, in both eras."""
     monkeypatch.chdir(tmp_path)
-    growing = python_entry(growing_server.__file__)
-    servers = {"grow": growing, "old": {**growing, "mode": "legacy"}}
+    servers = {"grow": growing_entry(), "old": growing_entry(mode="legacy")}
     (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))
     return tmp_path
 
@@ -81,7 +79,6 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
     late = {f"late{n}": delayed_entry(go, journal=str(journal)) for n in range(7)}
-    growing = python_entry(growing_server.__file__)
 
     def step(body: dict[str, Any]) -> Step:
         if {f"{name}_echo" for name in late} <= {*tool_names(body)}:
@@ -91,7 +88,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
         return calls(("grow_shrink", {"name": "nothing"}))
 
     with (
-        Bridge({"mcpServers": {"grow": growing, **late}, "wait": 0}) as bridge,
+        Bridge({"mcpServers": {"grow": growing_entry(), **late}, "wait": 0}) as bridge,
         model_endpoint(step) as endpoint,
     ):
         agent = Agent(bridge, model=endpoint.model, max_thoughts=500)

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from tests.planning.shop import TOOLS
-from tests.support import catalog_server
 from tests.support.bridges import accept_now
+from tests.support.catalog_server import catalog_entry
 from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
-from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import UnknownProvider
@@ -33,10 +32,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> JsonObject:
     """Entries for the servers of a shop."""
     folder, entries = tmp_path_factory.mktemp("shop"), dict[str, Any]()
     for name in dict.fromkeys(x["server"] for x in TOOLS):
-        file = folder / f"{name}.jsonl"
         mine = [x for x in TOOLS if x["server"] == name]
-        file.write_text("\n".join(map(json.dumps, mine)), encoding="utf-8")
-        entries[name] = python_entry(catalog_server.__file__, file)
+        entries[name] = catalog_entry(folder / name, mine)
     return entries
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import catalog_server
 from tests.support.bridges import bridge_with
+from tests.support.catalog_server import catalog_entry
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
-from tests.support.warm_python import python_entry
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
 from xai_mcp_agent.search import embeddings, live
 from xai_mcp_agent.views.search import match_json, match_text
@@ -104,8 +103,7 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
         {"name": name, "description": text, "input_schema": {"type": "object"}}
         for name, text in TOOLS.items()
     ]
-    (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, tools)), encoding="utf-8")
-    server = python_entry(catalog_server.__file__, tmp_path / "tools.jsonl")
+    server = catalog_entry(tmp_path / "tools.jsonl", tools)
     meaning = {"embeddings": {"model": "meanings", "baseUrl": endpoint.base_url}}
     with Bridge({"mcpServers": {"a": server}, "toolSearch": meaning}) as bridge:
         wait_until(lambda: not bridge.search_tools(RAIN).note, "all are prepared", 60.0)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.kernels import Kernel, kernel
 from tests.support.processes import free_port, listening_process
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent.cli.init import init_folder
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
@@ -57,7 +57,7 @@ def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
 
 def workshop_entry(pid_file: Path) -> dict[str, Any]:
     """The settings entry of a server that is a child of ours and writes its number there."""
-    return {"command": warm_python(), "args": [str(WORKSHOP), "--pid", str(pid_file)]}
+    return python_entry(WORKSHOP, pid_file)
 
 
 @pytest.fixture

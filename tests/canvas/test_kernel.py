@@ -18,7 +18,7 @@ from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.small_workflows import agent_workflow, calling_workflow
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from tools.workflows import Workflow
 
 from .conftest import SERVERS, workshop_entry
@@ -51,10 +51,7 @@ def folder(working_folder: Path) -> Path:
 def settings(pid_file: Path) -> Path:
     """The settings of all runs here."""
     file = pid_file.with_name("mcp_settings.json")
-    library, units = (
-        {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
-        for name in ("library", "units")
-    )
+    library, units = (python_entry(SERVERS / f"{name}.py") for name in ("library", "units"))
     missing = {"command": "no-such-program-anywhere"}
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
     servers |= {"gone": missing}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import call, make, play
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import (
     BadSetting,
     InvalidArguments,
@@ -47,7 +47,7 @@ SEARCH = 'library/search_books\nquery = "sea"'
 
 @pytest.fixture(autouse=True)
 def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
-    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
+    units = python_entry(SERVERS / "units.py")
     broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
     use_servers(library=library, units=units, broken=broken, half={}, off=off)
 

@@ -16,7 +16,7 @@ from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow
 from tests.support.shredder_server import shredder_entry
 from tests.support.small_workflows import agent_workflow, calling_workflow
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
 
@@ -59,7 +59,7 @@ class Tick(Component):
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with the examples and two servers."""
     home = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
-    library = {"command": warm_python(), "args": [str(SERVERS / "library.py")]}
+    library = python_entry(SERVERS / "library.py")
     workshop = workshop_entry(home / "workshop.pid")
     servers = {"library": library, "workshop": workshop, "shredder": shredder_entry()}
     settings = json.dumps({"mcpServers": servers})

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.planning.shop import TOOLS
-from tests.support import catalog_server
 from tests.support.canvas import ask_scripted, call, chain, make
+from tests.support.catalog_server import catalog_entry
 from tests.support.model_endpoint import ReceivedRequest, Step, calls, says
 from tests.support.shredder_server import shredder_entry
-from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS
 from xai_mcp_agent.agent_components import (
     AgentApprove,
@@ -44,9 +43,7 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def shop(tmp_path: Path) -> dict[str, Any]:
     """The server of all tools of the shop."""
-    file = tmp_path / "shop.jsonl"
-    file.write_text("\n".join(map(json.dumps, TOOLS)), encoding="utf-8")
-    return {"command": warm_python(), "args": [catalog_server.__file__, str(file)]}
+    return catalog_entry(tmp_path / "shop.jsonl", TOOLS)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import SERVERS, Cli, write_settings
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 
 _HOMES = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
           "LOCALAPPDATA")  # fmt: skip
@@ -46,13 +46,13 @@ def stranger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def library() -> dict[str, Any]:
     """The entry of the example library."""
-    return {"command": warm_python(), "args": [str(SERVERS / "library.py")]}
+    return python_entry(SERVERS / "library.py")
 
 
 @pytest.fixture
 def examples(folder: Path, library: dict[str, Any]) -> Path:
     """A working folder with two servers that offer tools, and one that cannot be started."""
-    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
+    units = python_entry(SERVERS / "units.py")
     bad = {"command": sys.executable, "args": ["-c", _CRASH]}
     write_settings(folder, {"library": library, "units": units, "bad": bad})
     return folder

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import SERVERS, Cli
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
@@ -47,7 +47,7 @@ def test_add_writes_a_command_tries_it_and_shows_its_tools(file: Path, cli: Cli)
     status, out, err = cli("servers add units --", warm_python(), UNITS)
     assert (status, err) == (0, "")
     assert all(x in out for x in ("has 2 tools:", "convert_units("))
-    assert entry(file, "units") == {"command": warm_python(), "args": [UNITS]}
+    assert entry(file, "units") == python_entry(UNITS)
     waiting = TrustStore().untrusted_parts(load_settings(file))
     assert [x.source for x in waiting] == ["old"], "only the typed entry is trusted"
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import AS_A_PROCESS, SERVERS, Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent.cli.main import run
 
 TOOLS = """
@@ -52,7 +52,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One good, one broken, one disabled and one wrong server."""
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     servers: dict[str, Any] = {
-        "units": {"command": warm_python(), "args": [str(SERVERS / "units.py")]},
+        "units": python_entry(SERVERS / "units.py"),
         "bad": {"command": sys.executable, "args": ["-c", crash]},
         "off": {"command": "x", "disabled": True},
         "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},

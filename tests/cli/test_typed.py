@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import SERVERS, Cli, write_settings
 from tests.support.fault_http import FaultHttp
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent.cli.typed import entry_of, is_typed, own_name_for
 
 UNITS = str(SERVERS / "units.py")
@@ -93,7 +93,7 @@ def test_a_typed_server_that_the_settings_have_uses_their_entry(folder: Path, cl
     """With the headers, limits and decisions of that entry."""
     name = f"{shutil.which('true')} x"
     url = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}}
-    write_settings(folder, {name: {"command": warm_python(), "args": [UNITS]}, "it": url})
+    write_settings(folder, {name: python_entry(UNITS), "it": url})
     assert is_typed(name)
     assert list(cli("tools list", name, "--json").json["tools"]) == [name]
     assert list(cli("tools list http://127.0.0.1:9/mcp --json").json["failed"]) == ["it"]

@@ -34,7 +34,7 @@ from tests.support.model_endpoint import (
 )
 from tests.support.odd_agent import odd_agent
 from tests.support.processes import free_port
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import (
     Agent,
     Bridge,
@@ -200,7 +200,7 @@ def unusable_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
 def calling() -> Iterator[str]:
     """Calls that are wrong, too slow, or lose their server."""
     servers = {
-        "units": {"command": warm_python(), "args": [str(_UNITS)], "startTimeout": 120},
+        "units": python_entry(_UNITS, startTimeout=120),
         "notes": entry(timeout=0.5),
     }
     with Bridge({"mcpServers": servers}) as bridge:

@@ -16,7 +16,7 @@ import pytest
 from tests.support.admin import SECONDS, TOKEN, check, serving_admin
 from tests.support.commands import SERVERS, write_settings
 from tests.support.pages import ROOT, Row, blocks_of, rows_of, text_of
-from tests.support.warm_python import warm_python
+from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.admin.document import EVENTS, OPERATIONS
 from xai_mcp_agent.policy.approvals import ApprovalRequest
@@ -30,10 +30,7 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The interface for those servers of `xai-mcp-agent init` that the page names."""
-    servers = {
-        x: {"command": warm_python(), "args": [str(SERVERS / f"{x}.py")]}
-        for x in ("library", "units")
-    }
+    servers = {x: python_entry(SERVERS / f"{x}.py") for x in ("library", "units")}
     file = write_settings(tmp_path_factory.mktemp("admin-page"), servers)
     with Bridge.open(file) as bridge, serving_admin(bridge) as address:
         bridge.connect(wait=True)

@@ -15,19 +15,13 @@ from mcp import Client, MCPError
 from tests.support.asking_server import asking_entry, form
 from tests.support.fault_server import entry
 from tests.support.gateways import ERAS, Connect, text_of, with_gateway
+from tests.support.growing_server import growing_entry
 from tests.support.mcp_servers import PNG, gallery_entry
-from tests.support.warm_python import warm_python
+from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent.bridge.operations import Operations
 
 pytestmark = pytest.mark.anyio
 both_eras = pytest.mark.parametrize("era", ERAS)
-
-SUPPORT = Path(__file__).parents[1] / "support"
-
-
-def program(name: str, *arguments: str) -> dict[str, Any]:
-    """Return the settings of one of our test servers."""
-    return {"command": warm_python(), "args": [str(SUPPORT / name), *arguments]}
 
 
 async def test_tools_resources_and_prompts_of_a_server_reach_the_client() -> None:
@@ -95,7 +89,7 @@ async def test_two_servers_with_the_same_names_stay_distinct() -> None:
             assert prompts == ["one_greet", "two_greet"]
 
     without = gallery_entry(disabledTools=["grow"])
-    servers = {"one": without, "two": without, "growing": program("growing_server.py")}
+    servers = {"one": without, "two": without, "growing": growing_entry()}
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
@@ -213,7 +207,7 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
         history = await operations.history(tool="shred")
         assert any(x.payload.get("caller") == "gateway" for x in history)
 
-    servers = {"shredder": program("shredder_server.py", str(journal))}
+    servers = {"shredder": shredder_entry(journal)}
     await with_gateway({"mcpServers": servers}, play)
 
 

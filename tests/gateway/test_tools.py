@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import FarClient, write_settings
-from tests.support import catalog_server, many_tools
-from tests.support.warm_python import warm_python
+from tests.support.catalog_server import catalog_entry
+from tests.support.many_tools import many_tools
 from xai_mcp_agent import ToolResult
 from xai_mcp_agent.gateway.endpoint import Listing
 
@@ -63,9 +63,8 @@ def test_a_wrong_name_is_an_error_result_with_the_nearest_names(
 
 
 def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Connect) -> None:
-    file, many = folder / "many.jsonl", many_tools.many_tools()
-    args = [catalog_server.__file__, many_tools.write(file, many)]
-    write_settings(folder, mcpServers={"many": {"command": warm_python(), "args": args}})
+    many = many_tools()
+    write_settings(folder, mcpServers={"many": catalog_entry(folder / "many.jsonl", many)})
     client = connect(names=("many",))
     filters: dict[str, Any] = {"server": "many", "text": "WAREHOUSE"}
     pages = [client.call("list_tools", **filters)]

@@ -19,17 +19,16 @@ from typing import Any
 
 import pytest
 
-from tests.support import growing_server
 from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import accept_now, wait_for_loss
 from tests.support.canvas import make, play
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
+from tests.support.growing_server import growing_entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_requests, last_message, run, tools_of_request
 from tests.support.model_endpoint import Step, calls
-from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, ReviewNeeded
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run as command
@@ -289,7 +288,7 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     """The model keeps the definition that it had, and the person reads the change once."""
-    write_settings(folder, {"grow": python_entry(growing_server.__file__, lock="first")})
+    write_settings(folder, {"grow": growing_entry(lock="first")})
     ctx = ctx_with("grow")
     extra = calls(("grow_extra", {}))
     poison = calls(("grow_grow", {"name": "extra", "description": EVIL}))

@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import run_all, tool_entry
-from tests.support import growing_server
 from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import names_of
 from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
+from tests.support.growing_server import growing_entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
-from tests.support.warm_python import python_entry
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 
@@ -38,9 +37,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         then={"tools": [tool_entry("pay", "Pays, and more."), tool_entry("ask", "Asks.")]},
         journal=str(tmp_path / "journal"),
     )
-    return write_settings(
-        tmp_path, {"grow": python_entry(growing_server.__file__), "shop": changing}
-    )
+    return write_settings(tmp_path, {"grow": growing_entry(), "shop": changing})
 
 
 @pytest.fixture

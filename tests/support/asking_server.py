@@ -16,6 +16,8 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.shared.message import ServerMessageMetadata
 
+from tests.support.warm_python import python_entry
+
 _MODERN = "2026"
 _REQUESTS: dict[str, Any] = {
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
@@ -126,7 +128,6 @@ def asking() -> MCPServer:
 def asking_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for it over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import python_entry
 
     return python_entry(__file__, **more)
 

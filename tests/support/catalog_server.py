@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+from tests.support.warm_python import python_entry
 
 ADD = {
     "name": "add_tool",
@@ -75,6 +77,19 @@ class Catalog:
         """Serve over stdio until the input ends."""
         async with stdio_server() as (read, write):
             await self.server.run(read, write, self.server.create_initialization_options())
+
+
+def catalog_entry(
+    file: Path, tools: Iterable[Any], later: Sequence[Any] = (), **more: Any
+) -> dict[str, Any]:
+    """Write tools into the file; return the entry of a server that has them.
+
+    Those that come `later` are what `install_tools` adds.
+    """
+    files = [file, file.with_suffix(".later")] if later else [file]
+    for place, lines in zip(files, (tools, later), strict=False):
+        place.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return python_entry(__file__, *files, **more)
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

@@ -1,11 +1,13 @@
-"""A real MCP server whose tools change while it runs: `python growing_server.py [PORT]`."""
+"""A real MCP server whose tools change while it runs."""
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
+
+from tests.support.warm_python import python_entry
 
 server = MCPServer("growing", instructions="Ask grow for more tools.", log_level="CRITICAL")
 
@@ -33,13 +35,15 @@ async def shrink(name: str, ctx: Context) -> str:
     return f"Removed {name}."
 
 
+def growing_entry(**more: Any) -> dict[str, Any]:
+    """Return its entry in a settings file."""
+    return python_entry(__file__, **more)
+
+
 async def _tell(ctx: Context) -> None:
     await ctx.notify_tools_changed()  # to 2026-07-28 listeners
     await ctx.session.send_tool_list_changed()  # to handshake-era clients
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        server.run("streamable-http", port=int(sys.argv[1]))
-    else:
-        server.run()
+    server.run()

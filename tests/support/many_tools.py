@@ -5,9 +5,6 @@ Names, descriptions and schemas are as long as those of real servers: see `test_
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from .task_runs import Task
@@ -92,12 +89,6 @@ def stuffed_tools(count: int) -> list[dict[str, Any]]:
         }
         for n in range(count)
     ]
-
-
-def write(file: Path, tools: Iterable[dict[str, Any]]) -> str:
-    """Write tools where `catalog_server` reads them; return the file's path."""
-    file.write_text("\n".join(map(json.dumps, tools)), encoding="utf-8")
-    return str(file)
 
 
 def _name(deed: str, thing: str, place: str) -> str:

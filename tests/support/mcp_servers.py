@@ -29,6 +29,8 @@ from mcp.types import (
     ToolAnnotations,
 )
 
+from tests.support.warm_python import python_entry
+
 PNG = "iVBORw0KGgo="
 
 
@@ -145,7 +147,6 @@ def _add_slow_tools(server: MCPServer) -> None:
 def gallery_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for the gallery over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import python_entry
 
     return python_entry(__file__, **more)
 

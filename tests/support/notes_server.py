@@ -22,6 +22,8 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
+from tests.support.warm_python import python_entry
+
 PNG = "iVBORw0KGgo="
 DAYS = [f"day-{number:03}" for number in range(150)]
 
@@ -136,7 +138,6 @@ def _add_completion(server: MCPServer) -> None:
 def notes_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for the notes over stdio."""
     # Here, because as a program this file is run without the tests on its path.
-    from tests.support.warm_python import python_entry
 
     return python_entry(__file__, **more)
 

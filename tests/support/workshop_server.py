@@ -1,12 +1,12 @@
-"""A small real MCP server for tests: `python workshop_server.py [--pid FILE] [--http PORT]`.
+"""A small real MCP server for tests: `python workshop_server.py FILE`.
 
-It counts, waits and fails on request, and tells which process it is.
+It counts, waits and fails on request, and writes the number of its process into the file.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
 from pathlib import Path
 
 import anyio
@@ -14,7 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("workshop", log_level="CRITICAL")
-began: Path | None = None
+PID_FILE = Path(sys.argv[-1])
 
 
 @server.tool()
@@ -31,27 +31,16 @@ def fail(reason: str) -> str:
 
 @server.tool()
 async def wait(seconds: float) -> str:
-    """Wait; a file `<pid file>.waiting` says that it began, `.cancelled` that it was cancelled."""
-    if began is not None:
-        began.touch()
+    """Wait; a file `FILE.waiting` says that it began, `FILE.cancelled` that it was cancelled."""
+    PID_FILE.with_name(f"{PID_FILE.name}.waiting").touch()
     try:
         await anyio.sleep(seconds)
     except anyio.get_cancelled_exc_class():
-        if began is not None:
-            began.with_suffix(".cancelled").touch()
+        PID_FILE.with_suffix(".pid.cancelled").touch()
         raise
     return "Waited."
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--pid", type=Path)
-    parser.add_argument("--http", type=int)
-    options = parser.parse_args()
-    if options.pid:
-        began = options.pid.with_name(f"{options.pid.name}.waiting")
-        options.pid.write_text(str(os.getpid()), encoding="ascii")
-    if options.http:
-        server.run("streamable-http", port=options.http)
-    else:
-        server.run()
+    PID_FILE.write_text(str(os.getpid()), encoding="ascii")
+    server.run()
