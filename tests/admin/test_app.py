@@ -6,7 +6,7 @@ Decided by spec/4 (refresh and its error rows), spec/5 (POST /discover), and us.
 from __future__ import annotations
 
 from collections.abc import Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -208,21 +208,16 @@ def test_select_plan_and_graph(client: AdminClient) -> None:
     assert {"nodes", "edges"} <= client.get("/api/graph", source="gallery").keys()
 
 
-def later(pool: ThreadPoolExecutor, client: AdminClient, status: int) -> Future[Any]:
-    """Start a call that needs an approval."""
-    return pool.submit(client.post, "/api/call", status, PAPER)
-
-
 def test_a_call_that_needs_an_approval_waits_for_one(client: AdminClient) -> None:
     with client.events() as events, ThreadPoolExecutor() as pool:
-        call = later(pool, client, 200)
+        call = pool.submit(client.post, "/api/call", 200, PAPER)
         approval = next_event(events, "approval").data
         assert (approval["tool"], approval["arguments"]) == ("shred", {"paper": "contract"})
         assert client.get("/api/approvals")["approvals"] == [approval]
         client.post(f"/api/approvals/{approval['id']}", body={"answer": "once"})
         assert call.result(SECONDS)["text"] == "shredded contract"
         assert next_event(events, "approval_over").data == {"id": approval["id"], "answer": "once"}
-        call = later(pool, client, 403)
+        call = pool.submit(client.post, "/api/call", 403, PAPER)
         approval = next_event(events, "approval").data
         client.post(f"/api/approvals/{approval['id']}", body={"answer": "no"})
         assert call.result(SECONDS)["type"].endswith("NotApproved")
@@ -280,13 +275,8 @@ def test_events_report_sources_inventories_and_calls(bridge: Bridge, client: Adm
         bridge.disconnect("gallery")
         next_event(events, "source", name="gallery", state="idle")
         bridge.connect("gallery")
-        next_event(
-            events,
-            "source",
-            name="gallery",
-            state="ready",
-            tool_count=inventory.data["tool_count"] - 1,
-        )
+        fewer = inventory.data["tool_count"] - 1
+        next_event(events, "source", name="gallery", state="ready", tool_count=fewer)
     with client.events(**{"Last-Event-ID": called.id}) as events:
         assert int(next_event(events, "history").id) > int(called.id)
 
@@ -357,10 +347,9 @@ def test_a_locked_tool_can_be_reviewed_and_accepted(tmp_path: Path) -> None:
 def test_a_refresh_that_the_history_cannot_store_is_an_error(tmp_path: Path) -> None:
     """spec/4: 500; part of the inventory may be stored."""
     (tmp_path / "file").touch()
+    settings = {"mcpServers": {"gallery": gallery_entry()}}
     with (
-        Bridge(
-            {"mcpServers": {"gallery": gallery_entry()}}, store=tmp_path / "file/h.db"
-        ) as bridge,
+        Bridge(settings, store=tmp_path / "file/h.db") as bridge,
         serving_admin(bridge) as address,
         AdminClient(address) as client,
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import commands
 from tests.support.callers import Answering
 from tests.support.warm_python import warm_python
 from tests.support.warm_servers import WarmServers, warm_servers
@@ -102,8 +102,8 @@ def servers() -> Iterator[WarmServers]:
 
 def write_settings(folder: Path, **sections: Any) -> None:
     """Write the settings, with these sections beside the library."""
-    settings = {"functions": {"library": {"file": "library.py"}}, "store": "memory", **sections}
-    (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    library = {"functions": {"library": {"file": "library.py"}}, "store": "memory"}
+    commands.write_settings(folder, sections.pop("mcpServers", {}), **library, **sections)
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.peers.environments import environment, variables
 from benchmarks.peers.peers import PEERS
 from tests.support import other_clients
+from tests.support.commands import AS_A_PROCESS, write_settings
 from tests.support.mcp_servers import gallery_entry
 from tests.support.warm_python import warm_python
 
-_COMMAND = "from xai_mcp_agent.cli.main import run; run()"
 _SECONDS = 100.0
 
 
@@ -29,9 +29,8 @@ def python_of(client: str) -> str:
 
 @pytest.mark.parametrize("client", ["fastmcp", "openai-agents"])
 def test_another_client_lists_calls_and_reads_and_gets_errors(tmp_path: Path, client: str) -> None:
-    settings = {"mcpServers": {"gallery": gallery_entry()}, "store": "memory"}
-    (tmp_path / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    gateway = [warm_python(), "-c", _COMMAND, "serve", "--stdio"]
+    write_settings(tmp_path, {"gallery": gallery_entry()}, store="memory")
+    gateway = [warm_python(), *AS_A_PROCESS, "serve", "--stdio"]
     process = subprocess.run(
         [python_of(client), other_clients.__file__, client.replace("-", "_"), *gateway],
         cwd=tmp_path, env=variables(), capture_output=True, text=True, timeout=_SECONDS,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import shutil
 import socket
@@ -123,28 +121,6 @@ def running(servers: WarmServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
         warm.ask(place, stop=True)
         serving.result(SECONDS)
         assert not warm.is_live(place)
-
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    },
-}
-
-
-def hello(place: warm.WarmPlace) -> bytes:
-    """Return the first bytes of the answer to a client that says hello and hangs up."""
-    with relay.connect(str(place.socket)) as connection:
-        return relay.answer_to(connection, json.dumps(HELLO))
-
-
-async def tasks(_: Operations) -> int:
-    return len(asyncio.all_tasks())
 
 
 def test_another_user_is_refused_on_both_sides(

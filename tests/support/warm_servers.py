@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -19,11 +18,11 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.support.commands import AS_A_PROCESS, write_settings
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import wait_until
 from xai_mcp_agent.sources import warm
 
-_RUN = "from xai_mcp_agent.cli.main import run; run()"
 _SECONDS = 90.0
 _FOLDERS = {"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
 
@@ -36,7 +35,7 @@ class WarmServers:
 
     def command(self, *words: str) -> list[str]:
         """Return the command `xai-mcp-agent serve` for these settings."""
-        return [sys.executable, "-c", _RUN, "serve", "--settings", str(self.file), *words]
+        return [sys.executable, *AS_A_PROCESS, "serve", "--settings", str(self.file), *words]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `serve` to its end."""
@@ -80,10 +79,9 @@ def warm_servers() -> Generator[WarmServers]:
     # Not the folder of the test: its path is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"}, startTimeout=60)
-    servers = WarmServers(folder / "mcp_settings.json")
-    servers.file.write_text(json.dumps({"mcpServers": {"gallery": entry}}))
+    servers = WarmServers(write_settings(folder, {"gallery": entry}))
     folders = {name: str(folder / x) for name, x in _FOLDERS.items()}
-    with mock.patch.dict(os.environ, {**folders, "XAI_MCP_TRUST": "1"}):
+    with mock.patch.dict(os.environ, folders):
         try:
             yield servers
         finally:
