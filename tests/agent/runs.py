@@ -114,11 +114,10 @@ async def go(
     `runs` gets the record, even if the run fails. `by` replaces the scripted model.
     """
     scripted = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
-    state = start if isinstance(start, RunState) else None
-    pages = ResultPages(lambda key: key.name, state.long_results if state else None)
+    begin = start if isinstance(start, RunState) else RunState(Conversation(start))
+    pages = ResultPages(lambda key: key.name, begin.long_results)
     own = Functions(*(functions or (tell, add, shout, boom)))
-    tools = AgentTools([own, pages], Definitions(), state.names if state else ())
-    begin = state or RunState(Conversation(start))
+    tools = AgentTools([own, pages], Definitions(), begin.names)
     record = RunRecord(begin, scripted)
     if runs is not None:
         runs.append(record)

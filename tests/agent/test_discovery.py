@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent.runs import Functions, through_json
+from tests.agent.runs import Functions, RunRecord, through_json
 from tests.support.catalog_server import catalog_entry
 from tests.support.many_tools import many_tools, stuffed_tools, tasks
 from tests.support.model_endpoint import model_endpoint
@@ -68,19 +69,11 @@ def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
         yield bridge
 
 
-class Observed:
-    """The record of a run: its requests, events and state."""
+@dataclass
+class Observed(RunRecord):
+    """The record of a run with the server's tools."""
 
-    def __init__(self, model: ScriptedModel) -> None:
-        self.model, self.state = model, RunState(Conversation("Go."))
-        self.events: list[RunEvent] = []
-        self.learned: list[tuple[str, Sequence[str]]] = []
-
-    async def emit(self, event: RunEvent) -> None:
-        self.events.append(event)
-
-    def functions(self, number: int) -> list[str]:
-        return [x.name for x in self.model.requests[number].functions]
+    learned: list[tuple[str, Sequence[str]]] = field(default_factory=list[Any])
 
     @property
     def tokens(self) -> list[int]:
@@ -100,21 +93,21 @@ def run(
     locks: DefinitionLock = False,
 ) -> Observed:
     """Run an agent that has the server's tools and these functions."""
-    model = ScriptedModel(replies)
-    observed = Observed(model)
+    begin = start if isinstance(start, RunState) else RunState(Conversation(start))
+    observed = Observed(begin, ScriptedModel(replies))
+
+    async def emit(event: RunEvent) -> None:
+        observed.events.append(event)
 
     async def play(operations: Operations) -> None:
         operations = operations.for_caller(Caller("agent", "a", locks=locks))
         sources = SourceToolset(operations, operations.choice(["office"]), {})
-        state = start if isinstance(start, RunState) else None
         parts = [Functions(*own), sources]
-        tools, pages = agent_tools(operations, parts, state=state, preferences=preferences)
+        tools, pages = agent_tools(operations, parts, state=begin, preferences=preferences)
         tools.learn = lambda key, intents: observed.learned.append((key.name, intents))
         await sources.connect(lambda _: None)
-        begin = state or Conversation(start)
-        agent = AgentRun(
-            AgentSpec("a", model, max_thoughts=20), begin, observed.emit, operations.caller
-        )
+        spec = AgentSpec("a", observed.model, max_thoughts=20)
+        agent = AgentRun(spec, begin, emit, operations.caller)
         await agent.go(tools, pages)
         observed.state = agent.state
 
@@ -138,10 +131,8 @@ def test_a_model_searches_for_hidden_tools_calls_them_and_reads_about_them(bridg
     ]
     observed = run(bridge, script)
     listing, created, deleted, explained, unknown, nothing, itself = observed.results
-    assert listing.startswith(
-        "office_create_invoice(invoice_name?: string) - Creates a new invoice."
-    )
-    assert listing.count("[office]") == 2
+    first = "office_create_invoice(invoice_name?: string) - Creates a new invoice."
+    assert (listing.startswith(first), listing.count("[office]")) == (True, 2)
     assert (created, deleted) == ("create_invoice {}", 'delete_photo {"photo_name": "x"}')
     definition, example = explained.split("\nExample: ")
     assert json.loads(definition)["parameters"]["properties"] == {
@@ -150,9 +141,7 @@ def test_a_model_searches_for_hidden_tools_calls_them_and_reads_about_them(bridg
     assert example.startswith("office_find_song {")
     assert "There is no tool 'song_finder'." in unknown
     assert "office_find_song(" in unknown
-    assert nothing == (
-        "No tool fits these words. Say it in other words. The tools belong to: office."
-    )
+    assert nothing.startswith("No tool fits these words. Say it in other words.")
     assert not any(f"{x}(" in itself for x in META)
     assert observed.functions(0) == META
     assert observed.functions(1)[:2] == META
@@ -198,10 +187,8 @@ def test_the_text_of_a_file_finds_no_tool_even_if_call_ids_repeat(bridge: Bridge
         answer('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
         {"role": "user", "content": "Go on."},
     ]
-    assert [x.name for x in run(bridge, ["Done."], conversation).state.discovered] == [
-        "find_song",
-        "list_photo",
-    ]
+    discovered = run(bridge, ["Done."], conversation).state.discovered
+    assert [x.name for x in discovered] == ["find_song", "list_photo"]
 
 
 def test_a_function_with_the_name_of_the_search_does_not_hide_it(bridge: Bridge):
@@ -310,8 +297,6 @@ def test_the_needed_tool_is_called_within_the_budget(
     large_bridge: Bridge, model: str, protocol: str
 ):
     runs = run_all(large_bridge, model, protocol)
-    missed = [
-        (x.task.request, x.called_tools, x.search_results, x.answer) for x in runs if not x.is_done
-    ]
+    missed = [x for x in runs if not x.is_done]
     assert len(missed) <= 1, missed
     assert max(y for x in runs for y in x.tokens) <= LARGE_BUDGET

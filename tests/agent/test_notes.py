@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.support.agents_in_ctx import init_agent
-from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import free_port
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
@@ -22,7 +21,7 @@ from xai_mcp_agent.agent.memory.tools import (
     answer_memory_call,
 )
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
-from xai_mcp_agent.canvas.agent_run import CanvasRun, learn, run_agent
+from xai_mcp_agent.canvas.agent_run import CanvasRun, learn
 from xai_mcp_agent.canvas.model_settings import local_memory
 
 _CHILD_SECONDS = 60
@@ -70,24 +69,13 @@ def test_a_memory_of_xai_agent_works_too():
         answer_memory_call(memory, CREATE_MEMORY, {"summary": "x"})
 
 
-REMEMBER = {"summary": "The dog is called Rex.", "name": "Rex"}
-
-
-def test_an_agent_finds_its_own_notes():
-    script = [
-        calls(("create_memory", REMEMBER)), says("Noted."),
-        calls(("lookup_memory", {"query": "dog"})), says("Rex."),
-    ]  # fmt: skip
-    ctx: dict[str, Any] = {}
-    with model_endpoint(script) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            memory=NoteStore(), system_prompt="{memory}",
-        )  # fmt: skip
-        run_agent(ctx, "a", "My dog is Rex.", outcome=CanvasRun())
-        run_agent(ctx, "a", "My dog's name?", outcome=CanvasRun())
-    assert "lookup_memory:" in endpoint.requests[0].body["messages"][0]["content"]
-    assert json.dumps([REMEMBER]) in endpoint.requests[3].body["messages"][-1]["content"]
+def test_an_agent_finds_its_own_notes_with_all_that_it_noted():
+    note = {"summary": "The dog is called Rex.", "name": "Rex"}
+    memory = memory_for(NoteStore(), "a")
+    assert memory is not None
+    answer_memory_call(memory, CREATE_MEMORY, note)
+    found = answer_memory_call(memory, LOOKUP_MEMORY, {"query": "dog"})
+    assert found.text == json.dumps([note])
 
 
 WRITER = """\

@@ -58,19 +58,14 @@ def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli):
     assert "library/get_book\nbook_id = results[0].books[0].book_id" in texts
 
 
-def test_an_existing_file_or_link_is_kept(folder: Path, cli: Cli):
-    """Also a link that leads nowhere yet."""
+def test_an_existing_file_is_replaced_only_with_overwrite(folder: Path, cli: Cli):
+    """As by `adopt`: see adopt/test_adopt.py."""
+    write("runs.jsonl", SEARCH)
     target = folder / "mine.xircuits"
     target.write_text("mine", encoding="utf-8")
-    (folder / "link.xircuits").symlink_to(folder / "outside")
-    write("runs.jsonl", SEARCH)
-    for name in ("mine", "link"):
-        cli(f"plan draw runs.jsonl --out {name}").fails(
-            f"{name}.xircuits is there already", "--overwrite"
-        )
-    assert (target.read_text(encoding="utf-8"), (folder / "outside").exists()) == ("mine", False)
-    assert cli("plan draw runs.jsonl --out mine --overwrite").status == 0
-    assert (folder / "mine.xircuits.bak").read_text(encoding="utf-8") == "mine"
+    cli("plan draw runs.jsonl --out mine").fails("mine.xircuits is there already", "--overwrite")
+    assert target.read_text(encoding="utf-8") == "mine"
+    cli("plan draw runs.jsonl --out mine --overwrite").shows()
     assert nodes_of(load(target))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Screen, at_terminal, write_settings
-from xai_mcp_agent.cli.output import echo_json, replace_text, say, say_result
+from xai_mcp_agent.cli.output import echo_json, say, say_result
 
 EVIL = "before\x1b[2J\x1b]0;title\x07after\nnext line"
 CLEANED = "before?[2J?]0;title?after\nnext line\n"
@@ -55,11 +55,3 @@ def test_a_terminal_shows_the_awaited_server_and_then_clears_the_line(
     assert ("mute" in after, "waiting" in after) == (True, False)
     screen = at_terminal(monkeypatch, "ask Hello?").getvalue()
     assert ".. waiting for the server mute" in screen
-
-
-def test_a_replaced_file_keeps_its_mode(tmp_path: Path):
-    file = tmp_path / "settings.json"
-    file.write_text("{}")
-    file.chmod(0o600)
-    replace_text(file, "[]")
-    assert (file.stat().st_mode & 0o777, file.read_text()) == (0o600, "[]")

@@ -20,7 +20,7 @@ from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.catalog.definitions import tokens_of
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.provider_schema import FunctionSpec
-from xai_mcp_agent.search.meta_tools import META_TOOLS, names_in
+from xai_mcp_agent.search.meta_tools import META_TOOLS
 
 META = tuple(x.name for x in META_TOOLS)
 
@@ -52,11 +52,6 @@ class TaskRun:
     def is_done(self) -> bool:
         """Whether a needed tool was called."""
         return not self.task.needed.isdisjoint(self.called_tools)
-
-    @property
-    def search_results(self) -> list[list[str]]:
-        """The shown names that each search found, best first."""
-        return [names_in(x.result.structured) for x in self.calls if x.tool == META[0]]
 
     @property
     def tokens(self) -> list[int]:

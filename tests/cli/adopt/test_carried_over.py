@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.adopt.test_adopt import save
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.old_workflows import wear
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
 from tools.components import all_components
 from tools.workflows import Argument, LiteralNode, Workflow
@@ -194,17 +195,10 @@ def test_a_node_that_uses_internals_of_xai_agent_is_reported(
         "class Other(Component):\n    pass\n"
     )
     monkeypatch.chdir(tmp_path)
-    report = adopt_file(save(tmp_path, "weather", with_path("xai_components/mine/mine.py")))
-    nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
-    assert nodes == {"Print"}
-
-
-def with_path(path: str) -> str:
-    """Return a workflow in which the class of Print is in this file."""
     flow, tool = weather()
     flow.side(tool, flow.node("Print", msg="y"))
     document = flow.document()
-    for node in nodes_of(document):
-        if node["name"] == "Print":
-            node["extras"]["path"] = path
-    return json.dumps(document)
+    wear.at_path("xai_components/mine/mine.py", "Print")(document)
+    report = adopt_file(save(tmp_path, "weather", json.dumps(document)))
+    nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
+    assert nodes == {"Print"}
