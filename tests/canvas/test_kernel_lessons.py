@@ -84,7 +84,7 @@ def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Ker
     script_of(folder, solution_of(FIRST))
     script_of(folder, mistaken())
     run = shell.run(f"%run '{HOME}/mistaken.py'")
-    assert run.error == "UnknownServer"
+    assert run.traceback.startswith("The workflow stopped at MCPCallTool (UnknownServer):\n")
     count, first, *goals = goals_in_lab(run)
     assert (count, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
     assert "No source 'unit'" in " ".join(" ".join(goals).split()), "the error is the next step"

@@ -1,7 +1,8 @@
-"""A kernel in which servers start, run and answer: nothing is left behind, whatever happens.
+"""A kernel, as the lab's Run button uses it: nothing is left behind, whatever happens.
 
-`Bridge` and nodes are used in cells here; compiled workflows are in `test_kernel.py`. No server
-stays for the next run here; see `test_kernel_warm.py`.
+An event loop runs there already, modules stay imported from run to run, and an interrupt goes to
+every process of the kernel's group. No server stays for the next run here; see
+`test_kernel_warm.py`. What ends the kernel is in `test_kernels_end.py`, which is last.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ import pytest
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import Kernel
+from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import wait_until
 
 MOST_GROWTH_MB = 8.0  # of twenty runs; one that kept its bridge would cost more
 BEGIN = """
 import asyncio, json, sys, threading
-from tests.support.canvas import make, play
+from tests.support.canvas import agent_nodes, ask_scripted, make, play, tool_nodes
 from tests.support.census import take_census
 from tests.support.fault_server import entry
+from tests.support.model_endpoint import calls
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
-from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
+from xai_mcp_agent.mcp_components import MCPCallTool
 
 def some(**entries):
     return Bridge({"mcpServers": entries})
@@ -38,10 +40,8 @@ def add_up():
     return node.text.value
 
 def run_agent(*servers):
-    belt = make(AgentMakeToolbelt)
-    run = make(AgentRun, agent_name="a", conversation='Echo "hello".')
-    play({}, *(make(AgentUseMCPTools, server_name=x) for x in servers), belt,
-         make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec), run)
+    run = make(AgentRun, question='Echo "hello".')
+    play({}, *agent_nodes(*servers), run)
     return run.last_response.value
 
 with some(it=entry()) as bridge:
@@ -173,23 +173,16 @@ def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kern
 
 
 ASK = """
-from tests.support.canvas import agent_nodes, tool_nodes
-from tests.support.model_endpoint import calls, model_endpoint
-
-def ask():
-    global run
-    run = make(AgentRun, agent_name="a", conversation="Go.")
-    with model_endpoint([calls(("note", {})), calls(("it_never", {}))]) as endpoint:
-        nodes = agent_nodes(make(AgentUseMCPTools, server_name="it"), **endpoint.inputs)
-        play({}, *nodes, run, tools=[tool_nodes("note", lambda _: "NOTED")])
+run = make(AgentRun, question="Go.")
+steps = [calls(("note", {})), calls(("it_never", {}))]
+ask_scripted(steps, "it", run=run, tools=[tool_nodes("note", lambda _: "NOTED")])
 """
 
 
 def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
     shell: Kernel, journal: Path
 ) -> None:
-    shell.run(ASK)
-    run = shell.interrupt_once(lambda: calls_in(journal) == 1, "ask()")
+    run = shell.interrupt_once(lambda: calls_in(journal) == 1, ASK)
     assert run.error == "KeyboardInterrupt"
     messages = ast.literal_eval(shell.value("run.out_conversation.value"))
     assert [x["role"] for x in messages] == ["user", *["assistant", "tool"] * 2]
@@ -197,3 +190,11 @@ def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
     assert "It may have been carried out" in messages[4]["content"]
     ports = "(run.stopped.value, run.last_response.value, run.usage.value['calls'])"
     assert shell.value(ports) == "('error', '', 2)"
+
+
+def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel) -> None:
+    with model_endpoint([hangs()]) as endpoint:
+        agent = f"make(AgentInit, **{endpoint.inputs!r})"
+        code = f"play({{}}, {agent}, make(AgentRun, question='Go.'))"
+        run = shell.interrupt_once(endpoint.first_request.is_set, code)
+    assert run.error == "KeyboardInterrupt"

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.kernels import CellResult, Kernel, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
-from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow
 from tests.support.shredder_server import shredder_entry
 from tests.support.small_workflows import agent_workflow, calling_workflow
@@ -122,19 +121,6 @@ def test_a_conversation_goes_on_until_a_new_one_begins(shell: Kernel, folder: Pa
     assert "I am Ada." not in third
 
 
-def test_servers_go_on_between_questions_and_end_when_the_settings_change(
-    shell: Kernel, folder: Path
-) -> None:
-    first = pid_after(shell, folder)
-    assert pid_after(shell, folder) == first
-    file = folder / "mcp_settings.json"
-    settings = json.loads(file.read_text())
-    settings["mcpServers"]["workshop"]["env"] = {"SOMETHING": "else"}
-    file.write_text(json.dumps(settings), encoding="utf-8")
-    assert pid_after(shell, folder) != first
-    assert not is_running(first)
-
-
 def with_node(folder: Path, name: str, code: str) -> str:
     """A workflow of one node of another library, which has this code; its path."""
     library = Path(f"xai_components/xai_{name}/{name}_components.py")
@@ -227,13 +213,6 @@ def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_lead
         path = talking(folder, "shredding", endpoint.base_url, "shredder")
         ran = shell.run(f"{IMPORT}; ask({path!r}, 'Shred the will.')", approve)
     assert answer(ran) == "It is shredded."
-
-
-def pid_after(shell: Kernel, folder: Path) -> int:
-    """Call a tool of the workshop; which process it is."""
-    ran = ask(shell, adding(folder))
-    assert events(ran, "Ended")[0]["state"] == "done", ran
-    return pid_in(folder / "workshop.pid")
 
 
 def adding(folder: Path) -> str:

@@ -226,3 +226,5 @@ def test_an_error_ends_it() -> None:
     assert "helper stopped: The service is away." in harness.text
     harness.card.stop("something else")
     assert harness.ends == 1
+    failed = Harness().show(START, RunFailed("db: gone", stopped="no_tools"))
+    assert "failed: it had no tools" in failed

@@ -70,12 +70,6 @@ class Kernel:
         self._on_event = on_event
         return self._collect(self._client.execute(code))
 
-    def run_all(self, *codes: str) -> list[CellResult]:
-        """Ask for all of these at once; they run one after the other, in this order."""
-        return [
-            self._collect(request_id) for request_id in [self._client.execute(x) for x in codes]
-        ]
-
     def value(self, expression: str) -> str:
         """Return the `repr` of an expression."""
         return self.run(f"print(repr({expression}))").output.strip()
