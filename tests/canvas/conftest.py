@@ -11,11 +11,10 @@ import pytest
 
 from tests.support.kernels import Kernel, kernel
 from tests.support.processes import free_port, listening_process
-from tests.support.warm_python import python_entry, warm_python
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
-WORKSHOP = Path(__file__).parents[1] / "support" / "workshop_server.py"
 
 UseServers: TypeAlias = Callable[..., Path]
 
@@ -53,20 +52,3 @@ def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
         return file
 
     return use
-
-
-def workshop_entry(pid_file: Path) -> dict[str, Any]:
-    """The settings entry of a server that is a child of ours and writes its number there."""
-    return python_entry(WORKSHOP, pid_file)
-
-
-@pytest.fixture
-def pid_file(tmp_path: Path) -> Path:
-    """The file in which `workshop` writes the number of its process when it starts."""
-    return tmp_path / "workshop.pid"
-
-
-@pytest.fixture
-def workshop(pid_file: Path) -> dict[str, Any]:
-    """The settings entry of a server that is a child of this process."""
-    return workshop_entry(pid_file)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fault_server import entry
 from tests.support.kernels import CellResult, Kernel, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.scripts import compile_workflow
@@ -19,7 +20,7 @@ from tests.support.warm_python import python_entry
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
 
-from .conftest import SERVERS, workshop_entry
+from .conftest import SERVERS
 
 IMPORT = "from xai_mcp_agent.canvas.panel.runs import ask, begin_anew"
 NODE = """
@@ -59,8 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with the examples and two servers."""
     home = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
     library = python_entry(SERVERS / "library.py")
-    workshop = workshop_entry(home / "workshop.pid")
-    servers = {"library": library, "workshop": workshop, "shredder": shredder_entry()}
+    servers = {"library": library, "it": entry(), "shredder": shredder_entry()}
     settings = json.dumps({"mcpServers": servers})
     (home / "mcp_settings.json").write_text(settings, encoding="utf-8")
     return home
@@ -95,7 +95,7 @@ def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(
     shell: Kernel, folder: Path
 ) -> None:
     """The panel connects to a kernel that has just started and has imported nothing yet."""
-    path = adding(folder)
+    path = echoing(folder)
     script = compile_workflow(folder / path).name
     shell.run("import xai_mcp_agent.canvas")
     ran = shell.run(f"%run {script}")
@@ -166,7 +166,7 @@ def test_an_error_names_the_node_and_marks_it(shell: Kernel, folder: Path) -> No
     (folder / "broken.xircuits").write_text("{", encoding="utf-8")
     (end,) = events(ask(shell, "broken.xircuits", "Hello?"), "Ended")
     assert "broken.xircuits cannot be compiled" in end["error"]
-    (end,) = events(ask(shell, adding(folder), "Hello?"), "Ended")
+    (end,) = events(ask(shell, echoing(folder), "Hello?"), "Ended")
     assert end["error"].startswith("No agent of this workflow took the question")
 
 
@@ -189,9 +189,9 @@ def test_a_route_without_an_agent_answers_too(shell: Kernel) -> None:
 
 def test_secrets_are_masked_in_all_events(shell: Kernel, folder: Path) -> None:
     secret = "sk-" + "a1b2c3d4" * 4
-    request = calls(("workshop_fail", {"reason": f"the key {secret} is wrong"}))
+    request = calls(("it_rpc_error", {"code": 1, "message": f"the key {secret} is wrong"}))
     with model_endpoint([request, says(f"It is {secret} indeed.")]) as endpoint:
-        path = talking(folder, "secretive", endpoint.base_url, "workshop")
+        path = talking(folder, "secretive", endpoint.base_url, "it")
         ran = ask(shell, path, "What is the key?")
     assert events(ran, "Text")
     assert "sk-a1" not in json.dumps(ran.events)
@@ -215,9 +215,9 @@ def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_lead
     assert answer(ran) == "It is shredded."
 
 
-def adding(folder: Path) -> str:
+def echoing(folder: Path) -> str:
     """A workflow that calls a tool and prints; its path."""
-    return calling_workflow("adding", "workshop", "add", a=20, b=22).write(folder).name
+    return calling_workflow("echoing", "it", "echo", text="42").write(folder).name
 
 
 def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:

@@ -17,8 +17,10 @@ import pytest
 from xai_components.base import Component
 
 from tests.support.canvas import agent_nodes, call, chain, make, play, tool_nodes
-from tests.support.processes import is_running, pid_in, wait_until
-from xai_mcp_agent.agent_components import AgentRun, AgentRunTool, AgentUseMCPTools
+from tests.support.fault_server import entry
+from tests.support.journals import none_runs, pids_in
+from tests.support.processes import wait_until
+from xai_mcp_agent.agent_components import AgentRun, AgentRunTool
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
 
 from .conftest import UseServers
@@ -39,11 +41,11 @@ def _without_what_was_there() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _only_by_counting(
-    use_servers: UseServers, library: dict[str, Any], workshop: dict[str, Any]
+    use_servers: UseServers, library: dict[str, Any], tmp_path: Path
 ) -> Iterator[None]:
     """No garbage collection: objects in a reference cycle stay, and the tests find them."""
-    broken = {"command": "no-such-program-anywhere"}
-    use_servers(library=library, workshop=workshop, broken=broken, half={})
+    broken, it = {"command": "no-such-program-anywhere"}, entry(journal=str(tmp_path / "journal"))
+    use_servers(library=library, it=it, broken=broken, half={})
     gc.collect()
     gc.disable()
     yield
@@ -59,15 +61,6 @@ def burn(_: Any) -> None:
     raise ZeroDivisionError("the pan is empty")
 
 
-def cooking() -> Flow:
-    """A drawn tool that raises."""
-    return tool_nodes("cook", burn)
-
-
-def agent(*servers: str, **inputs: Any) -> Flow:
-    return agent_nodes(*(make(AgentUseMCPTools, server_name=x) for x in servers), **inputs)
-
-
 def asking(text: str) -> AgentRun:
     return make(AgentRun, agent_name="a", conversation=text)
 
@@ -79,16 +72,16 @@ def burning_branch() -> AgentRun:
 
 
 ENDINGS: dict[str, Callable[[], Flow]] = {
-    "with an agent": lambda: [*agent("library"), asking("Find a book about whales.")],
-    "without servers that fail": lambda: [*agent("broken", "half"), asking("Hello!")],
-    "with a drawn tool that raises": lambda: [*agent("library"), asking('Cook "soup".')],
+    "with an agent": lambda: [*agent_nodes("library"), asking("Find a book about whales.")],
+    "without servers that fail": lambda: [*agent_nodes("broken", "half"), asking("Hello!")],
+    "with a drawn tool that raises": lambda: [*agent_nodes("library"), asking('Cook "soup".')],
     "with a tool that is refused": lambda: [
-        *agent("library"),
+        *agent_nodes("library"),
         make(AgentRunTool, agent_name="a", tool_name="library_get_book", tool_args="{}"),
     ],
-    "with a branch that raises": lambda: [*agent("library"), burning_branch()],
+    "with a branch that raises": lambda: [*agent_nodes("library"), burning_branch()],
     "with a model nobody serves": lambda: [
-        *agent(agent_provider="openai", agent_model="m", base_url=NOBODY, api_key="sk-dummy"),
+        *agent_nodes(agent_provider="openai", agent_model="m", base_url=NOBODY, api_key="sk-dummy"),
         asking("Hello!"),
     ],
     "with a server that fails": lambda: [make(MCPListTools, server_name="broken")],
@@ -105,14 +98,15 @@ ENDINGS: dict[str, Callable[[], Flow]] = {
 @pytest.mark.parametrize("flow", ENDINGS.values(), ids=ENDINGS)
 def test_a_run_that_ends_leaves_no_bridge_open(flow: Callable[[], Flow]) -> None:
     with suppress(Exception):
-        play({}, *flow(), tools=[cooking()])
+        play({}, *flow(), tools=[tool_nodes("cook", burn)])
     assert open_bridges() == []
 
 
-def test_the_process_of_a_server_is_gone_when_the_run_is(pid_file: Path) -> None:
-    play({}, make(MCPListTools, server_name="workshop"))
-    assert not is_running(pid_in(pid_file))
+def test_the_process_of_a_server_is_gone_when_the_run_is(tmp_path: Path) -> None:
+    play({}, make(MCPListTools, server_name="it"))
+    assert none_runs(tmp_path / "journal")
     with pytest.raises(ZeroDivisionError):
-        play({}, make(MCPListTools, server_name="workshop"), call(burn))
+        play({}, make(MCPListTools, server_name="it"), call(burn))
     gc.collect()  # pytest keeps the error a while
-    wait_until(lambda: not is_running(pid_in(pid_file)), "the server ended")
+    wait_until(lambda: none_runs(tmp_path / "journal"), "the server ended")
+    assert len(pids_in(tmp_path / "journal")) == 2

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error
 
-from tests.canvas.conftest import workshop_entry
 from tests.support.asking_server import asking_entry
+from tests.support.fault_server import entry
 from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
     value = json.loads(text)
     value["mcpServers"] |= {
-        "workshop": workshop_entry(home / "workshop.pid"),
+        "it": entry(journal=str(home / "journal")),
         "shredder": shredder_entry(),
         "gallery": gallery_entry(),
         "asking": asking_entry(elicitationTimeout=_ANSWER_SECONDS),

@@ -11,11 +11,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.asking_server import BOOKING, form
+from tests.support.journals import calls_in, pids_in
 from tests.support.lab import open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
-from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.processes import is_running, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.small_workflows import agent_workflow, calling_workflow
 from tools.workflows import Workflow
@@ -82,14 +83,14 @@ def test_a_workflow_without_an_agent_says_so_and_runs_as_drawn(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
     """The workflow's name has a space; Xircuits' own Run cannot run it."""
-    path = calling(folder, "add_them", "workshop", "add", {"a": 20, "b": 22})
-    shutil.copy(folder / path, folder / "add them.xircuits")
-    canvas.open_workflow("add them.xircuits")
+    path = calling(folder, "say_it", "it", "echo", {"text": "42"})
+    shutil.copy(folder / path, folder / "say it.xircuits")
+    canvas.open_workflow("say it.xircuits")
     panel.begin_anew()
     expect(panel.box).to_be_disabled()
-    expect(panel.page.locator(".xai-list")).to_contain_text("add them has no agent to ask")
+    expect(panel.page.locator(".xai-list")).to_contain_text("say it has no agent to ask")
     text = panel.run()
-    assert "add them as it is drawn" in text
+    assert "say it as it is drawn" in text
     assert "Printed\n" in text
     assert "42" in text.partition("Printed")[2]
     assert canvas.errors() == []
@@ -102,10 +103,10 @@ def test_text_shows_as_it_streams_and_harmless_whatever_it_says(
         "<img src=x onerror='window.harmed=1'> <script>window.harmed=1</script> "
         "[a](javascript:window.harmed=1) ![p](http://127.0.0.1:9/p.png) **done**"
     )
-    request = calls(("workshop_fail", {"reason": hostile}))
+    request = calls(("it_rpc_error", {"code": 1, "message": hostile}))
     requests: list[str] = []
     with model_endpoint([request, says(hostile)]) as endpoint:
-        canvas.open_workflow(talking(folder, "hostile", endpoint.base_url, "workshop"))
+        canvas.open_workflow(talking(folder, "hostile", endpoint.base_url, "it"))
         panel.begin_anew()
         panel.page.on("request", lambda x: requests.append(x.url))
         text = panel.ask(hostile)
@@ -120,13 +121,12 @@ def test_text_shows_as_it_streams_and_harmless_whatever_it_says(
 def test_stop_cancels_the_call_and_the_next_question_works(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    began = folder / "workshop.pid.waiting"
-    began.unlink(missing_ok=True)
-    steps = [calls(("workshop_wait", {"seconds": 600})), says("I am here.")]
+    journal, before = folder / "journal", calls_in(folder / "journal")
+    steps = [calls(("it_never", {})), says("I am here.")]
     with model_endpoint(steps) as endpoint:
-        canvas.open_workflow(talking(folder, "slow", endpoint.base_url, "workshop"))
+        canvas.open_workflow(talking(folder, "slow", endpoint.base_url, "it"))
         panel.begin_anew().send("Wait.")
-        wait_until(began.exists, "the tool waits")
+        wait_until(lambda: calls_in(journal) > before, "the tool waits")
         expect(panel.bar).to_contain_text("Running")
         assert panel.mark("AgentRun").startswith("◌ running")
         panel.box.press("Escape")
@@ -134,9 +134,9 @@ def test_stop_cancels_the_call_and_the_next_question_works(
         assert "KeyboardInterrupt" not in panel.unfold()
         assert panel.mark("AgentRun") == "■ stopped"
         expect(panel.bar).to_have_count(0)
-        assert (folder / "workshop.pid.cancelled").exists()
+        assert "notifications/cancelled" in journal.read_text()
         assert "I am here." in panel.ask("And now?")
-    assert is_running(pid_in(folder / "workshop.pid"))
+    assert is_running(pids_in(journal)[-1])
 
 
 def test_a_run_during_a_run_waits_for_it_or_stops_it_and_each_answer_stays(
@@ -186,12 +186,11 @@ def test_a_run_during_a_run_waits_for_it_or_stops_it_and_each_answer_stays(
 def test_a_run_of_xircuits_is_in_the_chat_and_can_be_stopped(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    began = folder / "workshop.pid.waiting"
-    began.unlink(missing_ok=True)
-    canvas.open_workflow(calling(folder, "waits", "workshop", "wait", {"seconds": 600}))
+    journal, before = folder / "journal", calls_in(folder / "journal")
+    canvas.open_workflow(calling(folder, "waits", "it", "never", {}))
     panel.begin_anew()
     canvas.start()
-    wait_until(began.exists, "the tool waits")
+    wait_until(lambda: calls_in(journal) > before, "the tool waits")
     expect(panel.turns.last).to_contain_text("Run of waits.py")
     panel.bar.get_by_role("button", name="Stop").click()
     assert STOPPED in panel.answer("stopped")
