@@ -127,19 +127,6 @@ def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(
     assert settings_from({"x": ENTRY}).server("x").cwd == str(tmp_path)
 
 
-def test_a_missing_variable_disables_only_that_server(tmp_path: Path):
-    """design.md 1.6: nothing sinks."""
-    entry = {"command": "a", "env": {"TOKEN": "${GITHUB_TOKEN}"}}
-    file = write(tmp_path, {"mcpServers": {"github": entry, "time": ENTRY}})
-    settings = load_settings(file, environ={})
-    assert [*settings.servers] == ["time"]
-    assert str(settings.problems["github"]) == (
-        f"{file}, at mcpServers.github.env.TOKEN: environment variable GITHUB_TOKEN is not set. "
-        "Write GITHUB_TOKEN=... into the file .env beside this one. "
-        "Or set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
-    )
-
-
 # The text of the file
 
 
@@ -237,10 +224,6 @@ def test_a_wrong_name_is_reported_with_the_section_to_look_in():
     with pytest.raises(UnknownServer) as caught:
         settings.source("x")
     assert str(caught.value).startswith("No source 'x' in settings given in Python. Known: a, bad,")
-    both = settings_from({"mcpServers": {"x": ENTRY}, "functions": {"x": FILE, "f": FILE}})
-    assert [*both.sources] == ["x", "f"]
-    assert both.problems["x"].key_path == "functions.x"
-    assert both.problems["x"].fix == "Rename one of them."
 
 
 def test_an_unknown_server_is_reported_with_the_nearest_name_or_the_searched_places():

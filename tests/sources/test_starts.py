@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,11 +23,6 @@ def few_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_SLOW_SECONDS", 60.0)
 
 
-def many(journal: Path, **options: Any) -> dict[str, Any]:
-    """Return the entries of servers that write into one journal."""
-    return {f"s{n}": entry(journal=str(journal), **options) for n in range(_SERVERS)}
-
-
 def marks(journal: Path) -> Iterator[str]:
     """Yield `start` and `tools/list` in the order in which they happened."""
     for line in journal.read_text(encoding="utf-8").splitlines():
@@ -38,7 +32,8 @@ def marks(journal: Path) -> Iterator[str]:
 
 def test_only_so_many_start_at_a_time(tmp_path: Path):
     journal = tmp_path / "journal"
-    with bridge_with(**many(journal)) as bridge:
+    servers = {f"s{n}": entry(journal=str(journal)) for n in range(_SERVERS)}
+    with bridge_with(**servers) as bridge:
         bridge.connect(wait=True)
         assert {x.state for x in bridge.servers()} == {"ready"}
     starting, maximum = 0, 0

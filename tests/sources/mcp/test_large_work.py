@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from tests.support.bridges import status_of
+from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.http_faults import call, connected, event
-from tests.support.stalls import STALL_SECONDS, Stalls, watching
+from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, Tool
 from xai_mcp_agent.bridge.operations import Operations
 
 OBJECT = {"type": "object"}
 ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
 ROWS = [{"a": 1}] * 100_000
-
-
-@contextmanager
-def bridge_without_stalls(folder: Path, *tools: dict[str, Any]) -> Iterator[tuple[Bridge, Stalls]]:
-    """A bridge with a server that offers these tools; its loop must never stand still."""
-    options = folder / "options.json"
-    options.write_text(json.dumps({"tools": tools}), encoding="utf-8")
-    server = entry()
-    server["args"] = ["-S", "-E", entry()["args"][2], f"@{options}"]  # pyright: ignore
-    with Bridge({"mcpServers": {"it": server}}) as bridge, watching(bridge) as stalls:
-        yield bridge, stalls
-    assert stalls.longest_step_seconds < STALL_SECONDS
 
 
 def tool(name: str, **fields: Any) -> dict[str, Any]:
@@ -51,17 +36,18 @@ def count_definitions(bridge: Bridge, tools: list[Tool]) -> int:
     return bridge.run(count)
 
 
-def test_arguments_and_results_pass_unchecked_where_references_double(tmp_path: Path):
+def test_arguments_and_results_pass_unchecked_where_references_double():
     line = ANSWER % '{"content": [], "structuredContent": {"a": 1}}'
     tools = (
         tool("echo", inputSchema=doubling_schema(45)),
         tool("raw", outputSchema=doubling_schema(45)),
     )
-    with bridge_without_stalls(tmp_path, *tools) as (bridge, _):
+    with bridge_with(it=entry(tools=tools)) as bridge, watching(bridge) as stalls:
         assert call(bridge, "hello") == "hello"
         assert bridge.call_tool("it", "raw", {"line": line}).structured == {"a": 1}
         assert count_definitions(bridge, bridge.list_tools("it")) == 2
         arguments, results = status_of(bridge, "it").notes
+    assert stalls.longest_step_seconds < STALL_SECONDS
     assert arguments == (
         "Arguments of tool 'echo' are not checked: its inputSchema is unusable "
         "(its references and choices multiply, or lead back to themselves)."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.sources.workflows.drawings import components, draw, edit, offering
-from tests.support.bridges import failure_of, names_of, status_of
+from tests.support.bridges import failure_of, status_of
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge, SourceFailed
@@ -94,15 +94,9 @@ def test_an_unusable_argument_name_is_reported(tmp_path: Path, name: str):
 
 def test_an_argument_wired_to_finish_is_reported(tmp_path: Path):
     flow = Workflow("job", components(tmp_path))
-    flow.main(flow.node("Do", code="", value=Argument("value", "any")))
-    document = json.loads(flow.text())
-    links, nodes = (x["models"] for x in document["layers"])
-    finish = next(x for x in nodes.values() if x["name"] == "Finish")
-    argument = next(x for x in nodes.values() if x["name"].startswith("Argument"))
-    link = next(x for x in links.values() if x["source"] == argument["id"])
-    link["target"], link["targetPort"] = finish["id"], finish["ports"][1]["id"]
-    (tmp_path / "job.xircuits").write_text(json.dumps(document), encoding="utf-8")
-    failure = failure_in(tmp_path / "job.xircuits")
+    flow.main(flow.node("Do", code=""))
+    flow.outputs(Argument("value", "any"))
+    failure = failure_in(flow.write(tmp_path))
     assert "'value' is wired to Finish" in failure.problem
     assert "put a node between the two" in failure.next_step
 
@@ -126,17 +120,10 @@ def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path):
 
 
 def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
-    file = draw(tmp_path, ECHO)
-    document = json.loads(file.read_text(encoding="utf-8"))
-    links, nodes = (x["models"] for x in document["layers"])
-    names = {x["id"]: x["name"] for x in nodes.values()}
-    cut = {x for x, link in links.items() if names[link["target"]] == "Finish"}
-    for node in nodes.values():
-        for port in node["ports"]:
-            port["links"] = [x for x in port["links"] if x not in cut]
-    document["layers"][0]["models"] = {x: link for x, link in links.items() if x not in cut}
-    file.write_text(json.dumps(document), encoding="utf-8")
-    assert "no flow leads from Start to Finish" in failure_in(file).problem
+    flow = Workflow("job", components(tmp_path))
+    flow.flow(flow.start, flow.node("Do", code=""))
+    flow.flow(flow.finish)  # apart, only to give it a place
+    assert "no flow leads from Start to Finish" in failure_in(flow.write(tmp_path)).problem
 
 
 @pytest.mark.parametrize(
@@ -186,7 +173,8 @@ def test_a_secret_is_never_asked_of_a_model(tmp_path: Path):
 # Changed meanwhile
 
 
-def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path: Path):
+def test_a_changed_workflow_is_read_again(tmp_path: Path):
+    """A broken change leaves the last good tool, as with files of functions."""
     file = draw(tmp_path, "result = 'before'")
     with offering(file) as bridge:
         assert bridge.call_tool("it", "job", {"value": 1}).text == "before"
@@ -194,14 +182,7 @@ def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path
         assert bridge.call_tool("it", "job", {"value": 1}).text == "after"
         edit(file, "diagram-nodes", "nothing")
         assert bridge.call_tool("it", "job", {"value": 1}).text == "after"
-        status = status_of(bridge, "it")
-        assert status.state == "ready"
-        assert "it has no nodes" in status.error
-        with pytest.raises(SourceFailed, match="it has no nodes"):
-            bridge.refresh("it")[0].require()
-        edit(file, "nothing", "diagram-nodes")
-        assert names_of(bridge.refresh("it")[0].require()) == ["job"]
-        assert status_of(bridge, "it").error == ""
+        assert "it has no nodes" in status_of(bridge, "it").error
 
 
 def in_another(folder: Path) -> Path:
