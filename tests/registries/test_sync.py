@@ -222,8 +222,8 @@ def test_an_invalid_row_does_not_affect_the_others(service: RegistryService, tea
     words = "Weather\x1b[31m\u202e data\u200b\U000e0041" + "x" * 10_000
     service.row(WEATHER)["server"]["description"] = words
     rows = [*service.rows()]
-    reply = as_json({"servers": [*ROWS, *ODD_ROWS, *rows], "metadata": {}})
-    service.http.replies["/v0.1/servers"] = lambda _: reply
+    everything = {"servers": [*ROWS, *ODD_ROWS, *rows], "metadata": {}}
+    service.http.replies["/v0.1/servers"] = as_json(everything)
     report = synced(team)
     assert report.problem == ""
     assert len(report.refused) >= len(ROWS)

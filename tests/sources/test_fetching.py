@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 import socket
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.support.http_service import HttpService, Reply
+from tests.support.http_service import HttpService, Reply, redirect, use_proxy
 from tests.support.processes import free_port
 from tests.support.watchdog import compute_within
 from xai_mcp_agent.sources.fetching import FetchLimits, HttpStatusError, fetch, fetch_from
@@ -62,21 +62,17 @@ def test_a_service_that_does_not_run_is_reported_with_what_to_check():
         fetch(f"http://127.0.0.1:{free_port()}/", LIMITS)
 
 
-def _redirect_to(address: str) -> Callable[[object], Reply]:
-    return lambda _: Reply(302, headers={"location": address})
-
-
 def test_a_redirect_within_the_host_is_followed(service: HttpService):
-    service.replies |= {"/a": _redirect_to("/b"), "/b": lambda _: Reply(body=b"here")}
+    service.replies |= {"/a": redirect("/b"), "/b": Reply(body=b"here")}
     assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
 
 
 def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService):
     for address in ("http://127.0.0.2/", "//localhost/", "http://[::1]/"):
-        service.replies["/a"] = _redirect_to(address)
+        service.replies["/a"] = redirect(address)
         with pytest.raises(OSError, match="nothing is sent to another server"):
             fetch(f"{service.url}/a", LIMITS)
-    service.replies["/a"] = _redirect_to("/a")
+    service.replies["/a"] = redirect("/a")
     with pytest.raises(OSError, match="again and again"):
         fetch(f"{service.url}/a", LIMITS)
 
@@ -96,10 +92,8 @@ def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpSer
 def test_a_proxy_is_used_for_other_hosts_only(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")
-    service.replies["*"] = lambda _: Reply(body=b"here")
+    use_proxy(monkeypatch, "http://me:secret@127.0.0.1:9")
+    service.replies["*"] = Reply(body=b"here")
     assert fetch(service.url, LIMITS) == b"here"
     with pytest.raises(OSError, match=r"via the proxy 127\.0\.0\.1:9") as caught:
         fetch("http://registry.example.org/", LIMITS)

@@ -97,11 +97,19 @@ def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
     return Reply(status, json.dumps(value).encode(), usual)
 
 
+def redirect(location: str, status: int = 302, **headers: str) -> Reply:
+    """Return a redirect to this address."""
+    return Reply(status, b"", {"location": location, **headers})
+
+
+_NOTHING_THERE = Reply(404, b"no such path")
+
+
 class HttpService:
-    """`replies` by path, `*` for all others; `got` are the requests so far."""
+    """`replies` by path, each a reply or a function; `*` for all others; `got` are the requests."""
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
-        self.replies: dict[str, Handler] = {}
+        self.replies: dict[str, Handler | Reply] = {}
         self.got: list[Received] = []
         self._server = ThreadServer((host, port), _Handler, self)
 
@@ -128,8 +136,8 @@ class HttpService:
     def reply(self, got: Received) -> Reply:
         """What is answered to a request."""
         self.got.append(got)
-        reply = self.replies.get(got.path) or self.replies.get("*")
-        return reply(got) if reply else Reply(404, b"no such path")
+        reply = self.replies.get(got.path) or self.replies.get("*") or _NOTHING_THERE
+        return reply if isinstance(reply, Reply) else reply(got)
 
     def close(self) -> None:
         """Listen no more."""
@@ -189,6 +197,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Nothing on stderr."""
+
+
+def use_proxy(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Have the environment name this proxy for all hosts."""
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        for one in (name, name.lower()):
+            monkeypatch.setenv(one, url)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:

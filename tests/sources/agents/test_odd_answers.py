@@ -12,13 +12,7 @@ import pytest
 
 from tests.support.bridges import failure_of, names_of, status_of
 from tests.support.odd_agent import DONE, EVENTS, JSON, TASK, Answer, event, odd_agent, ok
-from xai_mcp_agent import (
-    Bridge,
-    ServerError,
-    SourceClosed,
-    SourceError,
-    ToolResult,
-)
+from xai_mcp_agent import Bridge, ServerError, SourceClosed, SourceError, ToolResult
 from xai_mcp_agent.core.results import ImagePart
 from xai_mcp_agent.settings.sources import AgentSettings
 from xai_mcp_agent.sources.agents.http import AgentHttp

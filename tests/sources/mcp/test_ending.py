@@ -23,7 +23,7 @@ from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import settings_from
-from xai_mcp_agent.sources import guard
+from xai_mcp_agent.sources import guard, process
 from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.stderr import StderrLog
 
@@ -109,7 +109,7 @@ def test_children_of_killed_servers_end_even_when_we_are_killed(tmp_path: Path):
     """Most servers end when we do; the guard knows the children from earlier scans."""
     body = """
         from tests.support.processes import wait_until
-        from xai_mcp_agent.sources import guard
+        from xai_mcp_agent.sources import guard, process
 
         servers = {f"it{x}": entry(journal=journal, child="apart") for x in range(2)}
         bridge = Bridge({"mcpServers": servers})
@@ -129,8 +129,9 @@ def test_children_of_killed_servers_end_even_when_we_are_killed(tmp_path: Path):
 
 
 @linux_only
-def test_a_daemon_lives_on(tmp_path: Path):
+def test_a_daemon_lives_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It looks like a program that was started for a person; see `Family`."""
+    monkeypatch.setattr(process, "_SCAN_AFTER_OUTPUT_SECONDS", 60.0)  # it detaches before a scan
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), child="daemon")) as bridge:
         bridge.list_tools("it")

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.support.http_service import HttpService, Received, Reply, as_json, http_service
+from tests.support.http_service import HttpService, Received, Reply, as_json, http_service, redirect
 from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
@@ -66,10 +66,6 @@ def plan(
     return RequestPlan(method, path, "", security=(needs,) if needs else (), **more)
 
 
-def redirect(location: str, status: int = 302, **headers: str) -> Reply:
-    return Reply(status, b"", {"location": location, **headers})
-
-
 async def call_operation(
     service: HttpService, request: RequestPlan | None = None, **more: Any
 ) -> ToolResult:
@@ -104,7 +100,7 @@ async def test_an_answer_is_text_and_also_a_value_if_it_is_json(service: HttpSer
         (Reply(204), "Done: HTTP 204 No Content, without content.", None),
     )
     for reply, text, structured in rows:
-        service.replies["/things"] = lambda _, reply=reply: reply
+        service.replies["/things"] = reply
         result = await call_operation(service)
         assert (result.text, result.structured, result.is_error) == (text, structured, False)
         assert bool(result.notes) == (text == "{oops")
@@ -113,7 +109,7 @@ async def test_an_answer_is_text_and_also_a_value_if_it_is_json(service: HttpSer
 async def test_binary_answers_stay_bytes(service: HttpService):
     kinds = {"image/png": ImagePart, "audio/wav": AudioPart, "application/pdf": ResourcePart}
     for kind, part_type in kinds.items():
-        service.replies["/things"] = lambda _, x=kind: Reply(200, b"\0\xff", {"content-type": x})
+        service.replies["/things"] = Reply(200, b"\0\xff", {"content-type": kind})
         (part,) = (await call_operation(service)).parts
         assert isinstance(part, part_type)
         assert bytes_of(part) == b"\0\xff"
@@ -121,14 +117,14 @@ async def test_binary_answers_stay_bytes(service: HttpService):
 
 async def test_a_refusal_is_an_error_with_the_shortened_text_of_the_service(service: HttpService):
     problem = {"title": "Out of stock.", "detail": "No more 7s", "left": 0, "status": 409}
-    service.replies["/things"] = lambda _: as_json(
+    service.replies["/things"] = as_json(
         problem, 409, content_type="application/problem+json", retry_after="5"
     )
     result = await call_operation(service)
     assert result.is_error
     assert result.text.startswith('HTTP 409 Conflict: Out of stock. No more 7s\n{"left": 0}')
     assert "Retry-After 5" in result.text
-    service.replies["/things"] = lambda _: Reply(500, b"x" * 1_000_000)
+    service.replies["/things"] = Reply(500, b"x" * 1_000_000)
     assert len((await call_operation(service)).text) < 5_000
 
 
@@ -177,13 +173,13 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
     """In the status line, in headers and in the address of a redirect."""
     needs = plan("GET", "/things", IN_HEADER)
     headers = {"retry-after": KEY, "content-type": f"application/{KEY}"}
-    service.replies["/things"] = lambda _: Reply(400, b"x", headers, reason=f"Not {KEY}")
+    service.replies["/things"] = Reply(400, b"x", headers, reason=f"Not {KEY}")
     refused = await call_operation(service, needs, credentials=BY_KEY)
     assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
-    service.replies["/things"] = lambda _: redirect(f"/of/{KEY}")
-    service.replies[f"/of/{KEY}"] = lambda _: Reply(200, b"\0", {"content-type": f"a/{KEY}"})
+    service.replies["/things"] = redirect(f"/of/{KEY}")
+    service.replies[f"/of/{KEY}"] = Reply(200, b"\0", {"content-type": f"a/{KEY}"})
     assert KEY not in repr(await call_operation(service, needs, credentials=BY_KEY))
-    service.replies["/things"] = lambda _: redirect(f"http://{KEY}.localhost:{free_port()}/")
+    service.replies["/things"] = redirect(f"http://{KEY}.localhost:{free_port()}/")
     with pytest.raises(SourceFailed, match=r"\*\*\*\.localhost") as caught:
         await call_operation(service, needs, credentials=BY_KEY)
     assert KEY not in str(caught.value)
@@ -192,8 +188,8 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
 @pytest.mark.parametrize("status", [302, 308])
 async def test_a_redirect_within_the_service_keeps_credentials(service: HttpService, status: int):
     """The library drops cookies that its own store did not add. Those of an answer are not kept."""
-    service.replies["/things"] = lambda _: redirect("/new?x=1", status, **{"set-cookie": "a=b"})
-    service.replies["/new"] = lambda _: as_json("here")
+    service.replies["/things"] = redirect("/new?x=1", status, **{"set-cookie": "a=b"})
+    service.replies["/new"] = as_json("here")
     needs = plan("GET", "/things", IN_HEADER, SecurityNeed("key", "apiKey", "cookie", "sid"))
     assert (await call_operation(service, needs, credentials=BY_KEY)).structured == "here"
     assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
@@ -209,7 +205,7 @@ async def test_a_redirect_against_the_rules_is_not_followed(service: HttpService
         ("http://10.0.0.1/x", "in a private network"),
     )
     for location, words in rows:
-        service.replies["/things"] = lambda _, location=location: redirect(location)
+        service.replies["/things"] = redirect(location)
         with pytest.raises(SourceFailed, match=words) as caught:
             await call_operation(service)
         assert "u:p" not in str(caught.value)
@@ -219,8 +215,8 @@ async def test_no_credentials_go_to_another_origin(service: HttpService):
     needs = (IN_HEADER, SecurityNeed("c", "apiKey", "cookie", "sid"))
     credentials = {**BY_KEY, "c": CredentialSettings(api_key=Secret("cookie-s3cret"))}
     with http_service() as other:
-        other.replies["/there"] = lambda _: as_json("elsewhere")
-        service.replies["/things"] = lambda _: redirect(f"{other.url}/there")
+        other.replies["/there"] = as_json("elsewhere")
+        service.replies["/things"] = redirect(f"{other.url}/there")
         result = await call_operation(
             service, plan("GET", "/things", *needs), credentials=credentials,
             headers={"X-Tenant": "mine"},
@@ -234,14 +230,14 @@ async def test_a_redirect_takes_no_body_to_another_server_and_loses_none(service
     there = plan("POST", "/things", body=Body("application/json", is_required=True))
     with http_service() as other:
         for status, words in ((307, "another server"), (302, "loses the request")):
-            service.replies["/things"] = lambda _, status=status: redirect(f"{other.url}/x", status)
+            service.replies["/things"] = redirect(f"{other.url}/x", status)
             with pytest.raises(SourceFailed, match=words):
                 await call_operation(service, there)
         assert other.got == []
-    service.replies["/things"] = lambda _: redirect("/new", 307)
+    service.replies["/things"] = redirect("/new", 307)
     service.replies["/new"] = lambda got: as_json([got.method, got.body.decode()])
     assert (await call_operation(service, there)).structured == ["POST", "{}"]
-    service.replies["/things"] = lambda _: redirect("/new", 303)
+    service.replies["/things"] = redirect("/new", 303)
     assert (await call_operation(service, there)).structured == ["GET", ""]
 
 
@@ -328,7 +324,7 @@ async def test_a_refused_token_request_is_explained(service: HttpService):
         (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
     )
     for reply, words in rows:
-        service.replies["/token"] = lambda _, reply=reply: reply
+        service.replies["/token"] = reply
         with pytest.raises(SourceFailed, match=words) as caught:
             await call_operation(
                 service, plan("GET", "/things", OAUTH), credentials=client_of(service)
@@ -371,7 +367,7 @@ class Jobs:
         self.states = list(states)
         self.cancelled: list[Received] = []
         started = as_json({"id": "j 1", "status": "queued"}, 202, location="/jobs/j%201")
-        service.replies["/jobs"] = lambda _: start or started
+        service.replies["/jobs"] = start or started
         service.replies["/jobs/j%201"] = self._state
 
     def _state(self, got: Received) -> Reply:
@@ -420,7 +416,7 @@ async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpServi
 async def test_settings_describe_any_kind_of_job(service: HttpService):
     start = as_json({"data": [{"ref": "j 1"}]})
     Jobs(service, as_json({"s": {"now": "BUSY"}}), as_json({"s": {"now": "READY"}}), start=start)
-    service.replies["/results/j%201"] = lambda _: as_json("the result")
+    service.replies["/results/j%201"] = as_json("the result")
     result = await run_job(
         service,
         settings(
@@ -449,7 +445,7 @@ async def test_a_job_that_fails_is_an_error(service: HttpService):
 async def test_a_job_at_another_host_is_not_polled(service: HttpService):
     with http_service() as other:
         start = as_json({}, 202, location=f"{other.url}/j")
-        other.replies["/j"] = lambda _: SUCCEEDED
+        other.replies["/j"] = SUCCEEDED
         Jobs(service, SUCCEEDED, start=start)
         with pytest.raises(SourceFailed, match="another host") as caught:
             await run_job(service)
@@ -464,7 +460,7 @@ async def test_the_settings_may_name_the_result_or_deny_the_job(service: HttpSer
     Jobs(service, Reply(503), RUNNING, SUCCEEDED)
     result = await run_job(service, settings(result_pointer="/result"))
     assert result.structured == {"rows": 3}
-    service.replies["/results/9"] = lambda _: as_json("further")
+    service.replies["/results/9"] = as_json("further")
     further = settings(result_pointer="/href", result_url="{result}")
     assert (await run_job(service, further)).structured == "further"
     result = await run_job(service, OperationSettings(mode="sync_http"))

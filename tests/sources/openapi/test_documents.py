@@ -12,11 +12,7 @@ import pytest
 
 from tests.sources.openapi.documents import OK, body, document, only, query, schemas, service, write
 from xai_mcp_agent.sources.openapi import BadDocument, load_service
-from xai_mcp_agent.sources.openapi.document import (
-    Document,
-    NotReadable,
-    parse,
-)
+from xai_mcp_agent.sources.openapi.document import Document, NotReadable, parse
 from xai_mcp_agent.sources.openapi.operations import convert
 
 USUAL = """

@@ -13,11 +13,12 @@ import pytest
 from tests.sources.openapi.test_source import at, document, offer, using
 from tests.support.http_service import (
     HttpService,
-    Reply,
     as_json,
     http_service,
+    redirect,
     resolve,
     shared_port,
+    use_proxy,
 )  # fmt: skip
 from xai_mcp_agent import BadSetting, SourceFailed
 
@@ -29,7 +30,7 @@ NAME = "api.example.org"
 def docs() -> Generator[HttpService]:
     """Serve the document and the operation `one`."""
     with http_service(shared_port(), ELSEWHERE) as running:
-        running.replies["/one"] = lambda _: as_json("of the document's host")
+        running.replies["/one"] = as_json("of the document's host")
         yield running
 
 
@@ -37,7 +38,7 @@ def docs() -> Generator[HttpService]:
 def here(docs: HttpService) -> Generator[HttpService]:
     """Serve operations on this machine; remote documents must not lead calls to it."""
     with http_service(docs.port) as running:
-        running.replies["*"] = lambda _: as_json("of this machine")
+        running.replies["*"] = as_json("of this machine")
         yield running
 
 
@@ -85,9 +86,8 @@ def test_a_redirect_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
     resolve(monkeypatch, NAME, ELSEWHERE, HERE)
-    moved = {"location": f"http://{NAME}:{docs.port}/two"}
-    docs.replies["/one"] = lambda _: Reply(302, b"", moved)
-    docs.replies["/two"] = lambda _: as_json(2)
+    docs.replies["/one"] = redirect(f"http://{NAME}:{docs.port}/two")
+    docs.replies["/two"] = as_json(2)
     offer(docs, "one")
     with using(at(docs)) as bridge:
         assert bridge.call_tool("it", "one").structured == 2
@@ -97,11 +97,9 @@ def test_a_redirect_goes_to_the_address_that_was_judged(
 def test_behind_a_proxy_only_addresses_are_judged(
     docs: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HTTP_PROXY", docs.url)
+    use_proxy(monkeypatch, docs.url)
     spec, inside = f"http://{NAME}/openapi.json", "http://inside.example.org"
-    docs.replies[f"{inside}/one"] = lambda _: as_json("by the proxy")
+    docs.replies[f"{inside}/one"] = as_json("by the proxy")
     offer(docs, "one", server=inside)
     docs.replies[spec] = docs.replies["/openapi.json"]
     with using(spec) as bridge:

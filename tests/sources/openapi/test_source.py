@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,14 @@ import pytest
 from tests.support.bridges import failure_of, names_of, source_bridge, status_of
 from tests.support.files import change
 from tests.support.histories import events_of
-from tests.support.http_service import HttpService, Received, Reply, as_json, http_service
+from tests.support.http_service import HttpService, Reply, as_json, http_service, redirect
 from tests.support.stalls import watching
-from xai_mcp_agent import (
-    Bridge,
-    CircuitOpen,
-    SourceClosed,
-    SourceFailed,
-    UnknownTool,
-)
+from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, UnknownTool
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, source
 
 MAX_HOLD_SECONDS = 0.25  # read at once it would be about half a second
 KEY = "sesame-open-9876"
+CUT_SHORT = Reply(200, headers={"content-length": "50"}, pieces=iter([b"{"]))
 IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
     "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
     "security": [{"key": []}]}  # fmt: skip
@@ -50,13 +45,13 @@ def operation(name: str, **more: Any) -> dict[str, Any]:
 def service(service: HttpService) -> HttpService:
     """A service with a document of two operations."""
     offer(service, "one", "two")
-    service.replies["/one"] = lambda _: as_json({"n": 1})
+    service.replies["/one"] = as_json({"n": 1})
     return service
 
 
 def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -> None:
     body = json.dumps(document(*names, **more)).encode()
-    service.replies["/openapi.json"] = lambda _: Reply(200, body, headers or {})
+    service.replies["/openapi.json"] = Reply(200, body, headers or {})
 
 
 def using(spec: str | Path, **more: Any) -> Bridge:
@@ -66,10 +61,6 @@ def using(spec: str | Path, **more: Any) -> Bridge:
 
 def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
-
-
-def requests_to(service: HttpService, path: str) -> list[Received]:
-    return [x for x in service.got if x.path == path]
 
 
 @pytest.fixture
@@ -152,28 +143,24 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: Htt
     )
     with using(at(service)) as bridge:
         for name in ("one", "uno"):
-            service.replies["/part.json"] = lambda _, name=name: as_json(operation(name))
+            service.replies["/part.json"] = as_json(operation(name))
             assert names_of(bridge.refresh("it")[0].require()) == [name]
-
-
-def redirect_to(url: str) -> Callable[[Received], Reply]:
-    return lambda _: Reply(302, b"", {"location": url})
 
 
 def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
     """Serve a document in this folder, with a schema in a file beside it."""
     content = {"application/json": {"schema": {"$ref": part}}}
     paths = {"/a": {"post": {"operationId": "add", "requestBody": {"content": content}}}}
-    service.replies[f"{folder}/openapi.json"] = lambda _: as_json(document(paths=paths))
+    service.replies[f"{folder}/openapi.json"] = as_json(document(paths=paths))
     schema = {"type": "object", "properties": {"x": {}}}
-    service.replies[f"{folder}/s.json"] = lambda _: as_json(schema)
+    service.replies[f"{folder}/s.json"] = as_json(schema)
 
 
 def test_references_are_relative_to_where_the_document_was_found(service: HttpService):
     """RFC 3986, 5.1.3: after redirects on its host, also those of its parts."""
     in_parts(service, "/docs/v1", part="moved.json")
-    service.replies["/docs/v1/moved.json"] = redirect_to("s.json")
-    service.replies["/openapi.json"] = redirect_to("/docs/v1/openapi.json")
+    service.replies["/docs/v1/moved.json"] = redirect("s.json")
+    service.replies["/openapi.json"] = redirect("/docs/v1/openapi.json")
     with using(at(service)) as bridge:
         (tool,) = bridge.list_tools("it")
         assert list(tool.input_schema["properties"]) == ["x"]
@@ -188,7 +175,7 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(service: HttpServic
     with http_service() as other:
         in_parts(service, "")
         in_parts(other, "")
-        service.replies[moved] = redirect_to(f"{other.url}{moved}")
+        service.replies[moved] = redirect(f"{other.url}{moved}")
         if moved == "/s.json":
             with using(at(service)) as bridge:
                 assert bridge.list_tools("it") == []
@@ -205,23 +192,21 @@ def test_a_failed_refresh_keeps_the_last_tools(
 ):
     monkeypatch.setattr(source, "MAX_BYTES", 1_000)
     rows = (
-        (lambda: Reply(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
-        (lambda: Reply(404), r"HTTP 404(?s:.*)Correct `spec`"),
-        (lambda: Reply(200, b"{"), "cannot be read"),
-        (lambda: Reply(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read"),
-        (lambda: Reply(200, b"{" * 2_000), "its document is larger"),
+        (Reply(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
+        (Reply(404), r"HTTP 404(?s:.*)Correct `spec`"),
+        (Reply(200, b"{"), "cannot be read"),
+        (CUT_SHORT, "was not read"),
+        (Reply(200, b"{" * 2_000), "its document is larger"),
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
-        for body, words in rows:
-            service.replies["/openapi.json"] = lambda _, body=body: body()
+        for service.replies["/openapi.json"], words in rows:
             with pytest.raises(SourceFailed, match=words) as failed:
                 bridge.refresh("it")[0].require()
             status = status_of(bridge, "it")
-            assert (status.error, status.next_step) == (
-                failed.value.problem, failed.value.next_step,
+            assert (status.error, status.next_step, status.state) == (
+                failed.value.problem, failed.value.next_step, "ready",
             )  # fmt: skip
-            assert (status.state, status.tool_count) == ("ready", 2)
             assert bridge.list_tools("it") == before
             assert bridge.call_tool("it", "one").structured == {"n": 1}
         offer(service, "one", "two", "three")
@@ -257,13 +242,6 @@ def test_a_changed_file_is_read_again(tmp_path: Path, service: HttpService, conv
         assert len(conversions) == 1
         change(file, json.dumps(document("one", "two", server=service.url)))
         assert names_of(bridge.list_tools("it")) == ["one", "two"]
-        change(file, "{ broken")
-        assert names_of(bridge.list_tools("it")) == ["one", "two"]
-        assert "cannot be read" in status_of(bridge, "it").error
-        assert bridge.call_tool("it", "one").structured == {"n": 1}
-        change(file, json.dumps(document("two", server=service.url)))
-        assert names_of(bridge.list_tools("it")) == ["two"]
-        assert status_of(bridge, "it").error == ""
 
 
 def test_referenced_files_are_watched_even_missing_ones(tmp_path: Path, conversions: list[str]):
@@ -298,7 +276,7 @@ def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path):
 
 def test_credentials_go_to_no_other_server_than_that_of_the_document(service: HttpService):
     with http_service() as other:
-        other.replies["/one"] = lambda _: as_json({"n": 2})
+        other.replies["/one"] = as_json({"n": 2})
         offer(service, "one", server=other.url, **IN_HEADER)
         auth: dict[str, Any] = {"auth": {"apiKey": KEY}}
         mine: dict[str, Any] = {"headers": {"X-Mine": KEY}}
@@ -362,7 +340,7 @@ def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService
 def test_an_obtained_token_is_masked_in_a_result(service: HttpService):
     scheme = {"type": "oauth2", "flows": {}}
     offer(service, "one", components={"securitySchemes": {"o": scheme}}, security=[{"o": []}])
-    service.replies["/token"] = lambda _: as_json({"access_token": KEY, "token_type": "Bearer"})
+    service.replies["/token"] = as_json({"access_token": KEY, "token_type": "Bearer"})
     service.replies["/one"] = lambda got: as_json(got.headers["authorization"])
     auth = {"clientId": "me", "clientSecret": "s3same-s3cret", "tokenUrl": f"{service.url}/token"}
     with using(at(service), auth=auth) as bridge:
@@ -371,13 +349,9 @@ def test_an_obtained_token_is_masked_in_a_result(service: HttpService):
 
 def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: HttpService):
     """The service may restart, and answer 503 five times in a row."""
-    headers = {"content-length": "50"}
-    final_answer = iter([as_json({"status": "done"})])
-    states = iter([None, None, final_answer])
-    service.replies["/one"] = lambda _: Reply(202, b"", {"location": "/job", "retry-after": "0"})
-    service.replies["/job"] = lambda _: next(
-        next(states, None) or iter([Reply(200, b"", headers, iter([b"x"]))])
-    )
+    states = iter([CUT_SHORT, CUT_SHORT, as_json({"status": "done"})])
+    service.replies["/one"] = redirect("/job", 202, **{"retry-after": "0"})
+    service.replies["/job"] = lambda _: next(states, CUT_SHORT)
     with using(at(service), operations={"one": {"async": {"interval": 0.05}}}) as bridge:
         assert bridge.call_tool("it", "one").structured == {"status": "done"}
         with pytest.raises(SourceClosed):
@@ -387,27 +361,20 @@ def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: 
 # Trouble
 
 
-def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService):
-    """A refusal of a request is not an outage."""
-    status = 0
-    service.replies["/one"] = lambda _: Reply(status, b"no")
-    with using(at(service), breaker={"failures": 3, "seconds": 60}) as bridge:
+def test_an_outage_is_distinguished_from_a_refusal(service: HttpService):
+    """The circuit breaker counts outages, and a refusal of a request is none."""
+    with using(at(service)) as bridge:
         for status in (400, 401, 404, 422, 500, 503, 429):
+            service.replies["/one"] = Reply(status, b"no")
             result = bridge.call_tool("it", "one")
             assert (result.is_error, result.is_outage) == (True, status in (500, 503, 429))
-        with pytest.raises(CircuitOpen, match="HTTP 429"):
-            bridge.call_tool("it", "one")
-        assert len(requests_to(service, "/one")) == 7
-        service.replies["/one"] = lambda _: as_json({"n": 1})
-        assert bridge.reset_breaker("it")
-        assert not bridge.call_tool("it", "one").is_error
 
 
 def test_a_large_answer_blocks_no_other_work(service: HttpService):
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     body = json.dumps(rows).encode()
-    service.replies["/one"] = lambda _: Reply(200, body, {"content-type": "application/json"})
+    service.replies["/one"] = Reply(200, body, {"content-type": "application/json"})
     gc.collect()
     gc.disable()  # a collection of other tests' objects takes much longer
     try:
@@ -452,30 +419,12 @@ def test_an_unusable_template_is_reported_when_the_document_is_read(service: Htt
 def test_an_operation_that_leads_elsewhere_does_not_open_the_circuit_breaker(service: HttpService):
     """The service itself has answered, so its circuit breaker does not count a failure."""
     for status, location in ((302, "http://10.0.0.1/"), (202, "http://nobody.invalid/job")):
-        headers = {"location": location}
-        service.replies["/two"] = lambda _, status=status, headers=headers: Reply(
-            status, b"", headers
-        )
+        service.replies["/two"] = redirect(location, status)
         with using(at(service)) as bridge:
             for _ in range(6):
                 with pytest.raises(SourceFailed, match=r"in a private network|at another host"):
                     bridge.call_tool("it", "two")
             assert bridge.call_tool("it", "one").structured == {"n": 1}
-
-
-def test_no_proxy_is_asked_for_a_service_on_this_machine(
-    service: HttpService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    """The proxy could not reach the service, and would see the key."""
-    file = tmp_path / "things.json"
-    file.write_text(json.dumps(document("one", server=service.url, **IN_HEADER)), encoding="utf-8")
-    with http_service() as proxy:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            monkeypatch.setenv(name, proxy.url)
-        for spec in (file, at(service)):
-            with using(spec, auth={"apiKey": KEY}) as bridge:
-                assert bridge.call_tool("it", "one").structured == {"n": 1}
-        assert proxy.got == []
 
 
 # Bytes
@@ -486,7 +435,7 @@ def test_bytes_are_kept_as_a_file_of_this_user_for_a_week(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     headers = {"content-type": "application/pdf"}
-    service.replies["/one"] = lambda _: Reply(200, b"%PDF\0", headers)
+    service.replies["/one"] = Reply(200, b"%PDF\0", headers)
     folder = tmp_path / "xai-mcp-agent" / "answers" / "it"
     folder.mkdir(parents=True)
     (folder / "old.bin").write_bytes(b"x")

@@ -14,7 +14,14 @@ import pytest
 
 from tests.support.authorization_server import browse, go_there, protected_server
 from tests.support.bridges import failure_of
-from tests.support.http_service import HttpService, Reply, http_service, resolve, shared_port
+from tests.support.http_service import (
+    HttpService,
+    Reply,
+    http_service,
+    resolve,
+    shared_port,
+    use_proxy,
+)
 from xai_mcp_agent import Answer, Bridge, Question
 
 NAME = "sign-in.example"
@@ -125,9 +132,7 @@ def test_a_server_behind_a_proxy_cannot_lead_to_this_machine(
 ):
     """Its own place is unknown, so it is treated like a server on the internet."""
     with http_service() as proxy, http_service() as here:
-        for name in ("NO_PROXY", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        use_proxy(monkeypatch, proxy.url)
         for host in ("127.0.0.1", "localhost"):
             respond_with(proxy, 401, challenge_with(f"http://{host}:{here.port}/secret"))
             error = failure_at("http://mcp.example/mcp", tmp_path)

@@ -13,6 +13,7 @@ import trustme
 from tests.support.bridges import bridge_with, failure_of
 from tests.support.fault_http import fault_http
 from tests.support.http_faults import raw
+from tests.support.http_service import use_proxy
 from xai_mcp_agent import SourceFailed
 
 
@@ -94,8 +95,7 @@ def test_a_server_that_speaks_only_http_2_is_reported():
 
 def test_a_server_on_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.MonkeyPatch):
     """httpx2 would send even loopback to the proxy of the environment."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    use_proxy(monkeypatch, "http://127.0.0.1:9")
     with fault_http(era="modern") as peer:
         local = peer.url.replace("127.0.0.1", "localhost")
         with bridge_with(it=peer.entry(), too={"url": local}) as bridge:
@@ -104,20 +104,20 @@ def test_a_server_on_this_machine_is_never_reached_through_a_proxy(monkeypatch: 
 
 
 def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("https_proxy", "http://me:pass-word-1@127.0.0.1:9")
+    use_proxy(monkeypatch, "http://me:pass-word-1@127.0.0.1:9")
     error = failure_at("https://example.invalid/mcp")
     assert "(via the proxy 127.0.0.1:9)" in error.problem
     assert "Check that the proxy runs" in error.next_step
     assert "pass-word-1" not in str(error)
     with fault_http() as peer:  # it knows no CONNECT
         proxy = peer.url.removesuffix("/mcp")
-        monkeypatch.setenv("https_proxy", proxy)
+        use_proxy(monkeypatch, proxy)
         error = failure_at("https://example.invalid/mcp")
     assert "ProxyError: 501 Unsupported method" in error.problem
     assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
 
 
 def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    use_proxy(monkeypatch, "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "example.invalid")
     assert "proxy" not in failure_at("http://example.invalid/mcp").problem
