@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.support.environments import Environment
 from tests.support.first_workflow import ANSWER, QUESTION, draw
 from tests.support.lab import SMALL, browser, chromium, lab, open_lab
+from tests.support.lab_panel import Panel
 
 from . import page
 from .clock import Clock
@@ -80,11 +81,11 @@ def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:
         with clock.step("**Run**: the answer is in sight", window):
             output = window.run()
         assert ANSWER in output, output
-        with clock.step("a workflow of one's own is drawn and saved", window):
-            draw(window, "my_agent")
-        with clock.step("**Run**: its answer is in sight", window):
-            output = window.run()
-        assert ANSWER in output, output
+        with clock.step("a workflow of one's own is drawn", window):
+            draw(window)
+        with clock.step("its answer is in sight, in the panel", window):
+            answer = Panel(window).open_by_hand().ask(QUESTION)
+        assert ANSWER in answer, answer
 
 
 if __name__ == "__main__":

@@ -15,11 +15,10 @@ _NODES = {"AgentUseMCPTools": "usemcp", "AgentInit": "agentinit", "AgentRun": "a
 _GAP = 25
 
 
-def draw(canvas: Canvas, name: str) -> None:
-    """Draw it in a new file and save it, in a window of any size from that of a small laptop."""
+def draw(canvas: Canvas) -> None:
+    """Draw it in a new file, in a window of any size from that of a small laptop."""
     canvas.show_top_folder()
     canvas.new_workflow()
-    canvas.rename(f"{name}.xircuits")
     canvas.close_panel()
     Panel(canvas).close()
     mouse = Mouse(canvas)
@@ -30,14 +29,18 @@ def draw(canvas: Canvas, name: str) -> None:
         mouse.pull_node(node, _NODES[node], source, _GAP)
     mouse.join("AgentRun", "Finish")
     canvas.zoom("Fit all nodes")
-    _write_texts(mouse)
+    _write(mouse, "AgentUseMCPTools", "server_name", "library", -60, 65)
+
+
+def complete(canvas: Canvas, name: str) -> None:
+    """Name the file, and draw a question for runs without the panel."""
+    canvas.rename(f"{name}.xircuits")
+    Panel(canvas).close()
+    _write(Mouse(canvas), "AgentRun", "question", QUESTION, -20, 15)
     canvas.save()
 
 
-def _write_texts(mouse: Mouse) -> None:
-    """Pull each line to a place below its node, which is larger in a large window."""
-    for node, port, text, dx, gap in (
-        ("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 65),
-        ("AgentRun", "parameter-string-question", QUESTION, -20, 15),
-    ):
-        mouse.write(node, port, text, dx, mouse.height_below(node, port) + gap)
+def _write(mouse: Mouse, node: str, port: str, text: str, dx: float, gap: float) -> None:
+    """Pull a line to a place below the node, which is larger in a large window."""
+    port = f"parameter-string-{port}"
+    mouse.write(node, port, text, dx, mouse.height_below(node, port) + gap)

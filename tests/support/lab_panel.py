@@ -33,6 +33,12 @@ class Panel:
         wait_for_page(is_open, "the cursor is in the box")
         return self
 
+    def open_by_hand(self) -> Panel:
+        """Press the speech bubble, and click into the box."""
+        self._bubble.click()
+        self.box.click()
+        return self
+
     def close(self) -> None:
         """Press the speech bubble where the panel is open."""
         if self.box.is_visible():

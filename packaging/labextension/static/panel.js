@@ -204,7 +204,7 @@ class Panel {
     const { document: shown, path } = this;
     const own = this.kernels.running.find(x => x.path === ID);
     if (own && !await this.mayRun(own)) return false;
-    if (shown.context.model.dirty) await shown.context.save();
+    await save(shown);
     const began = { run: `${Math.random()}`, event: 'Began', path, question, by: 'panel' };
     this.pending.push([{ ...began, time: Date.now() / 1000 }]);
     this.next();
@@ -260,4 +260,14 @@ class Panel {
       if (link.runs.size === known && link.kernel.status === 'idle') this.app.commands.execute(EXECUTE, args);
     }, AGAIN_MILLISECONDS);
   }
+}
+
+/** Save a workflow as it is drawn. */
+async function save({ content, context }) {
+  const engine = content.xircuitsApp.getDiagramEngine();
+  const { models } = context.model.toJSON().layers.find(x => x.type === 'diagram-links');
+  const isWritten = line => models[line.getID()]?.type === line.getType();
+  // Xircuits writes half of a line to a new node, and the rest with the next change.
+  if (!engine.getModel().getLinks().every(isWritten)) engine.fireEvent({}, 'onChange');
+  if (context.model.dirty) await context.save();
 }

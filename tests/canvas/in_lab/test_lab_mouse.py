@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.canvas_file import load, problems
-from tests.support.first_workflow import ANSWER, draw
+from tests.support.first_workflow import ANSWER, complete, draw
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_mouse import Mouse
@@ -63,11 +63,13 @@ def test_a_newcomer_draws_an_agent_and_it_answers(
     small: Canvas, panel: Panel, folder: Path
 ) -> None:
     """As the README has it: menus, the palette, arrows, boxes for texts, the panel."""
-    draw(small, NAME)
+    draw(small)
+    assert "Candide" in panel.open().ask("Which books do you have about travel?")
+    complete(small, NAME)
     assert measure(small).faults() == []
     assert beside(small) == []
     assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
-    assert "Candide" in panel.open().ask("Which books do you have about travel?")
+    panel.open()
     assert ANSWER in panel.run(), "what is drawn asks about the sea"
     assert small.errors() == []
 
