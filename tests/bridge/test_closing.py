@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -103,32 +102,9 @@ def test_a_bridge_works_and_ends_without_standard_streams(tmp_path: Path):
     assert run_to_end(tmp_path, body) == (0, "True\nusable\n", "")
 
 
-def test_a_process_that_is_terminated_leaves_nothing(tmp_path: Path):
-    """Python cannot clean up, so a guard ends the servers. SIGKILL is tested below."""
-    body = """
-        bridge = servers(stubborn=True)
-        say("ready")
-        bridge.call_tool("polite", "never")
-    """
-    with script(tmp_path, body) as child:
-        assert next_line(child) == "ready"
-        child.terminate()
-        assert child.wait(END_SECONDS) == -signal.SIGTERM
-        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
-
-
 # A forked child may open a bridge of its own, and cannot hurt its parent's servers
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-def output_of(folder: Path, body: str) -> list[str]:
-    """Return the lines that a script says; it must succeed and leave no process."""
-    with script(folder, body) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, errors) == (0, "")
-    assert none_runs(folder / "journal")
-    return output.splitlines()
 
 
 @forks
@@ -136,7 +112,7 @@ def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tm
     """They share the loop's selector, so what the child unregisters would be lost for both."""
     body = """
         import gc
-        os.environ["XAI_MCP_STORE"] = "off"  # tests/history/test_ends.py forks writers
+        os.environ["XAI_MCP_STORE"] = "off"  # tests/history/test_runs.py forks writers
         bridge = servers()
         before = bridge.call_tool("polite", "pid").text
         if not os.fork():
@@ -149,7 +125,7 @@ def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tm
         os.wait()
         say(bridge.call_tool("polite", "pid").text == before)
     """
-    assert output_of(tmp_path, body) == ["True", "True"]
+    assert run_to_end(tmp_path, body) == (0, "True\nTrue\n", "")
 
 
 @forks
@@ -204,5 +180,5 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
             os._exit(0)
         os.waitpid(child, 0)
     """
-    assert output_of(tmp_path, body) == ["True"]
+    assert run_to_end(tmp_path, body) == (0, "True\n", "")
     assert len(pids_in(tmp_path / "journal")) == 1

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.recorded import IN_MEMORY, place_of_file
+from tests.support.recorded import IN_MEMORY, place_of_file, tool_of
 from xai_mcp_agent import Tool, ToolKey, ToolRecord, UnknownTool
 from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
 from xai_mcp_agent.core.events import (
@@ -33,14 +33,9 @@ pytestmark = pytest.mark.anyio
 SECONDS = 20.0
 
 
-def tool(source: str, name: str, description: str = "") -> Tool:
-    """A tool without parameters."""
-    return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
-
-
 def lists(catalog: Catalog, source: str, *names: str, instructions: str = "") -> None:
     """Report that a source listed these tools."""
-    tools = tuple(tool(source, name) for name in names)
+    tools = tuple(tool_of(source, name) for name in names)
     catalog.notice(InventoryChanged(source, Inventory(source, tools, instructions)))
 
 
@@ -56,7 +51,7 @@ async def test_a_listing_keeps_its_order_and_replaces_the_one_before():
     lists(catalog, "a", "z", "y", instructions="Be kind.")
     assert names(catalog, "a") == ["z", "y"]
     assert (catalog.instructions("a"), catalog.instructions("nobody")) == ("Be kind.", "")
-    assert catalog.get(ToolKey("mcp", "a", "y")) == tool("a", "y")
+    assert catalog.get(ToolKey("mcp", "a", "y")) == tool_of("a", "y")
     assert catalog.get(ToolKey("mcp", "b", "y")) is None
     lists(catalog, "b", "z")
     lists(catalog, "a", "y", "new")
@@ -150,7 +145,7 @@ async def process(place: Place = IN_MEMORY) -> AsyncGenerator[Process]:
 
 async def test_an_unchanged_listing_is_no_change_and_returns_the_same_tuple():
     async with process() as one:
-        tools = (tool("a", "t"), tool("a", "u"))
+        tools = (tool_of("a", "t"), tool_of("a", "u"))
         one.connects("a", *tools)
         await one.flush()
         before, first = one.catalog.version, one.catalog.tools("a")
@@ -168,13 +163,13 @@ async def test_only_requested_entries_are_loaded(tmp_path: Path):
     place = place_of_file(tmp_path / "history.db")
     async with process(place) as before:
         for source in "ab":
-            before.connects(source, tool(source, "t"), tool(source, "u"))
+            before.connects(source, tool_of(source, "t"), tool_of(source, "u"))
         await before.flush()
     async with process(place) as one:
         assert one.tools("a") == set()
         await one.read("a")
         assert (one.tools("a"), one.tools("b")) == ({"t", "u"}, set())
-        one.connects("b", tool("b", "u"))
+        one.connects("b", tool_of("b", "u"))
         await one.flush()
         assert one.tools("b") == {"t", "u"}
 
@@ -227,7 +222,7 @@ def take_step(
     one: Process, connected: set[str], source: str, step: str, tools: dict[str, str]
 ) -> None:
     """Report one step of a source or a tool."""
-    listed = tuple(tool(source, *x) for x in tools.items())
+    listed = tuple(tool_of(source, *x) for x in tools.items())
     match step:
         case "lists" if source in connected:
             one.notice(InventoryChanged(source, Inventory(source, listed)))

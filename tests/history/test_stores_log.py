@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 
 from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
-from tests.support.recorded import a_history, a_tool
+from tests.support.recorded import a_history, a_tool, tool_of
 from xai_mcp_agent import Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history import log, retention, tables
@@ -160,10 +160,6 @@ def test_projects_in_one_database_are_separate_and_do_not_wait(postgresql: Serve
 DIGEST = "1" * 32
 
 
-def tool(source: str, name: str, words: str = "") -> Tool:
-    return Tool(ToolKey("mcp", source, name), words, {"type": "object"})
-
-
 def listed(source: str, *tools: Tool, connected: bool = False) -> Listed:
     return Listed(Subject(MCP, source), NOON, tools, connected, "stdio", source.upper())
 
@@ -174,12 +170,12 @@ def life(seed: int) -> list[Report]:
     for minute in range(80):
         source, name = chance.choice("ab"), chance.choice("xyz")
         subject = Subject(MCP, source, name)
-        some = [tool(source, x, chance.choice("12")) for x in "xyz" if chance.random() < 0.7]
+        some = [tool_of(source, x, chance.choice("12")) for x in "xyz" if chance.random() < 0.7]
         what: list[Report] = [
             listed(source, *some, connected=chance.random() < 0.3),
             Lost(subject.anchor, NOON, "closed"),
             Failed(subject.anchor, NOON, chance.choice(("slow", "gone"))),
-            Seeded(STATIC, NOON, (tool("", name, chance.choice("12")),)),
+            Seeded(STATIC, NOON, (tool_of("", name, chance.choice("12")),)),
             call_event(subject, NOON, chance.random(), chance.choice(("", "", "no"))),
             call_event(subject, NOON, chance.random()),
             decision_event(subject, NOON, chance.choice(("enabled", "disabled"))),
@@ -261,7 +257,7 @@ def test_secrets_anywhere_in_a_definition_are_masked(place: Place):
 
 def test_the_record_of_one_tool_equals_the_one_among_all(writer: ReportWriter):
     """This holds for any name."""
-    odd_tools = [tool(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
+    odd_tools = [tool_of(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
     seeded = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
     writer.record([*life(3), *(listed(x.source, x, connected=True) for x in odd_tools), seeded])
     records = writer.history.records()
@@ -287,7 +283,7 @@ def test_decisions_are_recorded_and_a_refusal_changes_nothing(writer: ReportWrit
         pairs = {x: (y.is_enabled, y.accepted) for x, y in records.items()}
         return {x: y for x, y in pairs.items() if y != (True, "")}
 
-    writer.record([listed("a", tool("a", "one"), tool("a", odd, odd))])
+    writer.record([listed("a", tool_of("a", "one"), tool_of("a", odd, odd))])
     for subject in (one, other, canvas_tool):
         decide(subject, "disabled")
     decide(other, "accepted", DIGEST)
@@ -316,7 +312,7 @@ def live(writer: ReportWriter, days: int) -> None:
     for day in range(days):
         time = BEGIN + timedelta(days=day)
         words = {7: f"since day {day}"}
-        tools = tuple(tool("many", f"t{n}", words.get(n, "")) for n in range(100))
+        tools = tuple(tool_of("many", f"t{n}", words.get(n, "")) for n in range(100))
         writer.record([Listed(MANY, time, tools, connected=True)])
         writer.record([call_event(Subject(MCP, "many", "t7"), time, 0.25)])
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])

@@ -34,6 +34,11 @@ def a_tool(name: str, description: str = "", **parameters: Any) -> Tool:
     return Tool(ToolKey("tools", "", name), description, schema)
 
 
+def tool_of(source: str, name: str, description: str = "") -> Tool:
+    """Return a tool of an MCP server, without parameters."""
+    return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
+
+
 Features: TypeAlias = Sequence[Prompt | Resource]
 
 
