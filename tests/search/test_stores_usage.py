@@ -43,12 +43,13 @@ def test_requests_are_stored_apart_from_the_log_which_names_the_tool(agent: Lear
     assert not any(word in json.dumps(log) for word in ("Bill", "customer", "invoice."))
 
 
-def test_secrets_in_requests_are_not_stored(lasting: LearningAgent) -> None:
-    lasting.learn(BILL, "log in with zebra-crossing and list invoices", "my password is horse")
-    lasting.learn(BILL, "zebra-crossing", "sk-abcdefghijklmnopqrstuvwxyz", "  ")
-    assert sorted(lasting.words()) == ["log in with *** and list invoices", "my password ***"]
-    assert len(lasting.log()) == 2
-    assert not any(b"zebra" in x or b"horse" in x for x in files_of(lasting))
+def test_secrets_in_requests_are_not_stored(lasting_place: Place) -> None:
+    with LearningAgent(lasting_place) as agent:
+        agent.learn(BILL, "log in with zebra-crossing and list invoices", "my password is horse")
+        agent.learn(BILL, "zebra-crossing", "sk-abcdefghijklmnopqrstuvwxyz", "  ")
+        assert sorted(agent.words()) == ["log in with *** and list invoices", "my password ***"]
+        assert len(agent.log()) == 2
+        assert not any(b"zebra" in x or b"horse" in x for x in files_of(agent))
 
 
 def test_a_tool_a_server_or_everything_can_be_forgotten_and_the_log_says_so(place: Place) -> None:
@@ -58,11 +59,8 @@ def test_a_tool_a_server_or_everything_can_be_forgotten_and_the_log_says_so(plac
             agent.learn(key, f"please {key.name}", f"again {key.name}")
         assert len(agent.forget(source="shop", tool="refund")) == 2
         assert {x.tool.key for x in agent.rows()} == {BILL, SING}
-        assert [len(agent.forget(source="shop")), len(agent.forget()), len(agent.forget())] == [
-            2,
-            2,
-            0,
-        ]
+        removed = [agent.forget(source="shop"), agent.forget(), agent.forget()]
+        assert [len(x) for x in removed] == [2, 2, 0]
         log = [(x["tool"], x["texts"]) for x in agent.log() if x["change"] == "forgotten"]
     assert log == [("refund", 2), ("create_invoice", 2), ("sing", 2)]
 
