@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -216,7 +214,7 @@ def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
     assert journal() == []
 
 
-def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_in_another_process(
+def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_with_the_next_bridge(
     tmp_path: Path, shredder: dict[str, Any], journal: Journal
 ) -> None:
     state = tmp_path / "tidy.run.json"
@@ -236,11 +234,11 @@ def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_in_another_pr
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     WaitingRun.read(state).answered(1, "once", by="a test").write()
     answered_run = state.read_bytes()
-    run = run_in_child(tmp_path, shredder, TIDY, state)
-    assert run["status"] == "finished"
-    assert run["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
     with bridge_with(shredder=shredder) as bridge:
-        assert bridge.run_plan(TIDY, resume=state).results == run["results"]
+        run = bridge.run_plan(TIDY, resume=state)
+        assert run.is_finished
+        assert run.results[:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
+        assert bridge.run_plan(TIDY, resume=state).results == run.results
     state.write_bytes(answered_run)
     with (
         bridge_with(shredder=shredder) as bridge,
@@ -270,14 +268,17 @@ def test_a_call_that_was_under_way_when_its_process_was_killed_is_not_repeated(
     tmp_path: Path, shredder: dict[str, Any], journal: Journal
 ) -> None:
     state, entry = tmp_path / "run.json", {**shredder, "approval": {"*": "allow"}}
-    process = start_child(tmp_path, entry, SHREDDING, state)
+    settings = {"mcpServers": {"shredder": entry}}
+    code = f"from xai_mcp_agent import Bridge; Bridge({settings!r})"
+    code += f".run_plan({SHREDDING!r}, resume={str(state)!r})"
+    process = subprocess.Popen([warm_python(), "-c", code], cwd=ROOT)
     try:
         wait_until(lambda: len(journal()) == 2, "the library is being shredded", _SECONDS)
         with bridge_with(shredder=entry) as bridge, pytest.raises(RunFileError, match="in use"):
             bridge.run_plan(SHREDDING, resume=state)
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=_SECONDS)
+        process.kill()
+        process.wait(_SECONDS)
     with bridge_with(shredder=entry) as bridge:
         run = bridge.run_plan(SHREDDING, resume=state)
     assert run.status == "unknown"
@@ -356,34 +357,3 @@ def test_a_value_that_has_no_place_is_refused_before_anything_runs(
         with pytest.raises(BadSetting, match=words):
             functions.run_plan(request, resume=tmp_path / "run.json", given=values)
     assert not (tmp_path / "run.json").exists()
-
-
-# Another process
-
-
-def start_child(
-    folder: Path, entry: dict[str, Any], steps: dict[str, Any], state: Path
-) -> subprocess.Popen[str]:
-    job = {"entry": entry, "plan": steps, "state": str(state)}
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    return subprocess.Popen(
-        [warm_python(), "-c", _JOB, str(folder / "job.json")],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def run_in_child(
-    folder: Path, entry: dict[str, Any], steps: dict[str, Any], state: Path
-) -> dict[str, Any]:
-    output, _ = start_child(folder, entry, steps, state).communicate(timeout=_SECONDS)
-    return json.loads(output)
-
-
-_JOB = """
-import json, sys
-from xai_mcp_agent import Bridge
-job = json.load(open(sys.argv[1]))
-with Bridge({"mcpServers": {"shredder": job["entry"]}}) as bridge:
-    run = bridge.run_plan(job["plan"], resume=job["state"])
-print(json.dumps({"status": run.status, "results": run.results}))
-"""
