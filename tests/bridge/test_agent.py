@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.policy.shredding import Clerk
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, hangs, model_endpoint, says
@@ -19,7 +20,6 @@ from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import (
     Agent,
     AgentModel,
-    ApprovalRequest,
     BadConversation,
     BadSetting,
     Bridge,
@@ -180,20 +180,15 @@ def test_a_long_conversation_does_not_block_the_loop(bridge: Bridge):
 
 
 def test_the_program_approves_calls():
-    requests: list[ApprovalRequest] = []
-
-    def approve(request: ApprovalRequest) -> str:
-        requests.append(request)
-        return "no" if request.arguments == {"text": "two"} else "once"
-
+    clerk = Clerk("once", "no")
     both = calls(("it_echo", {"text": "one"}), ("it_echo", {"text": "two"}))
     with (
-        Bridge({"mcpServers": {"it": entry()}}, approve=approve) as bridge,
+        Bridge({"mcpServers": {"it": entry()}}, approve=clerk) as bridge,
         model_endpoint([both, says("ok")]) as endpoint,
     ):
         result = Agent(bridge, ["it"], model=endpoint.model, approval="ask").run("Echo.")
     assert [x.result.is_error for x in result.calls] == [False, True]
-    assert {x.agent for x in requests} == {"agent"}
+    assert {x.agent for x in clerk.requests} == {"agent"}
 
 
 def test_no_key_is_shown_anywhere(bridge: Bridge):

@@ -11,19 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.policy.shredding import Clerk
 from tests.support.bridges import bridge_with
 from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import python_entry, warm_python
-from xai_mcp_agent import (
-    ApprovalRequest,
-    BadSetting,
-    Bridge,
-    RunFileError,
-    ToolDisabled,
-    UnknownServer,
-    UnknownTool,
-)
+from xai_mcp_agent import BadSetting, Bridge, RunFileError, ToolDisabled, UnknownServer, UnknownTool
 from xai_mcp_agent.agent.run_file import WaitingRun
 from xai_mcp_agent.planning import BadPlan, MissingArgument, plan_from_json
 
@@ -251,15 +244,10 @@ def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_with_the_next
 def test_a_call_that_a_person_refuses_is_not_made(
     shredder: dict[str, Any], journal: Journal
 ) -> None:
-    requests: list[ApprovalRequest] = []
-
-    def approve(request: ApprovalRequest) -> Any:
-        requests.append(request)
-        return "no"
-
-    with Bridge({"mcpServers": {"shredder": shredder}}, approve=approve) as bridge:
+    clerk = Clerk("no")
+    with Bridge({"mcpServers": {"shredder": shredder}}, approve=clerk) as bridge:
         run = bridge.run_plan(TIDY, given={"2.paper": "the will"}, agent="tidier")
-    assert (run.status, requests[0].agent) == ("failed", "tidier")
+    assert (run.status, clerk.requests[0].agent) == ("failed", "tidier")
     assert "was not approved" in run.problem
     assert journal() == ["filed the deed"]
 
@@ -271,14 +259,14 @@ def test_a_call_that_was_under_way_when_its_process_was_killed_is_not_repeated(
     settings = {"mcpServers": {"shredder": entry}}
     code = f"from xai_mcp_agent import Bridge; Bridge({settings!r})"
     code += f".run_plan({SHREDDING!r}, resume={str(state)!r})"
-    process = subprocess.Popen([warm_python(), "-c", code], cwd=ROOT)
+    process = subprocess.Popen([warm_python(), "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
     try:
         wait_until(lambda: len(journal()) == 2, "the library is being shredded", _SECONDS)
         with bridge_with(shredder=entry) as bridge, pytest.raises(RunFileError, match="in use"):
             bridge.run_plan(SHREDDING, resume=state)
     finally:
         process.kill()
-        process.wait(_SECONDS)
+        process.communicate(timeout=_SECONDS)  # its output ends with its fork of a warm Python
     with bridge_with(shredder=entry) as bridge:
         run = bridge.run_plan(SHREDDING, resume=state)
     assert run.status == "unknown"

@@ -59,11 +59,10 @@ def test_drawn_tools_are_recorded_before_servers_start(store: Path):
     ]  # fmt: skip
     project, event = project_of(store.parents[1]), event_json(events[0])
     text = {"type": "string", "description": "What the tool should work on."}
+    parameters = {"type": "object", "properties": {"input": text}}
     assert event["payload"] == {
-        "name": "shout",
-        "description": "Says it loudly.",
-        "parameters": {"type": "object", "properties": {"input": text}},
-    }
+        "name": "shout", "description": "Says it loudly.", "parameters": parameters
+    }  # fmt: skip
     fields = ("event_kind", "source", "kind", "tool_source", "tool", "extends", "related_to")
     assert [event[x] for x in fields] == [
         "fact", "validator", "tools", "", "shout", [f"{project.repo_hash}:tools"],

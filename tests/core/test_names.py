@@ -168,13 +168,9 @@ NAMES = st.one_of(ANY, st.sampled_from(["path", "pa\u200bth", f"path{TAGS}", "x"
 
 @given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(), max_size=3), max_size=3))
 def test_arguments_with_shown_names_reach_the_tool_with_its_own_names(own: dict[str, Any]):
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            name: {"type": "array", "items": {"properties": {x: {} for x in inner}}}
-            for name, inner in own.items()
-        },
-    }
+    items = {name: {"properties": {x: {} for x in inner}} for name, inner in own.items()}
+    lists = {name: {"type": "array", "items": x} for name, x in items.items()}
+    schema = {"type": "object", "properties": lists}
     specs = function_parameters(schema)["properties"]
     arguments = {
         name: [dict(zip(spec["items"].get("properties", {}), inner.values(), strict=True))]

@@ -89,12 +89,8 @@ def test_any_text_can_be_read(text: str, kind: str):
 
 
 def test_a_null_is_omitted_only_if_the_schema_allows_none():
-    specs = {
-        "count": INTEGER,
-        "limit": {"type": ["integer", "null"]},
-        "anything": {},
-        "needed": TEXT,
-    }
+    nullable = {"type": ["integer", "null"]}
+    specs = {"count": INTEGER, "limit": nullable, "anything": {}, "needed": TEXT}
     schema = {"properties": specs, "required": ["needed"]}
     arguments = dict.fromkeys(["count", "limit", "anything", "needed", "unknown"])
     rest = dict.fromkeys(["limit", "anything", "needed", "unknown"])
@@ -204,12 +200,10 @@ def union(kinds: int) -> dict[str, Any]:
     children = {"type": "array", "items": {"$ref": "#/$defs/Any"}}
     nodes = {
         f"Node{n}": {
-            "type": "object",
-            "properties": {"kind": {"const": n}, "children": children},
-            "required": ["kind"],
+            "properties": {"kind": {"const": n}, "children": children}, "required": ["kind"],
         }
         for n in range(kinds)
-    }
+    }  # fmt: skip
     any_of = {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in nodes]}
     return {"properties": {"root": {"$ref": "#/$defs/Any"}}, "$defs": {**nodes, "Any": any_of}}
 

@@ -225,11 +225,8 @@ def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
         "    two\n"
         "  Next step: Try again."
     )
-    assert (error.source, error.next_step, error.stderr_tail) == (
-        "db",
-        "Try again.",
-        ("one", "two"),
-    )
+    facts = (error.source, error.next_step, error.stderr_tail)
+    assert facts == ("db", "Try again.", ("one", "two"))
 
 
 def test_the_panel_names_the_node_and_shows_the_message_without_a_traceback():

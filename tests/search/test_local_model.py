@@ -14,11 +14,7 @@ numpy = pytest.importorskip("numpy")
 safetensors = pytest.importorskip("safetensors.numpy")
 pytest.importorskip("tokenizers")
 
-from tests.support.small_model import (  # noqa: E402
-    CONFIG,
-    weights,
-    write_model,
-)
+from tests.support.small_model import CONFIG, weights, write_model  # noqa: E402
 from xai_mcp_agent.agent.models.embeddings import embedder_of  # noqa: E402
 from xai_mcp_agent.search.embeddings import NoEmbeddings  # noqa: E402
 from xai_mcp_agent.search.local_model import local_embedder  # noqa: E402
