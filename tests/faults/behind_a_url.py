@@ -142,7 +142,7 @@ def _forget_sessions(peer: FaultHttp) -> None:
 
     def forget(handler: Any, message: dict[str, Any]) -> None:
         del peer.faults["tools/call"]
-        peer.forget_sessions()
+        peer.sessions.clear()
         handler.answer_well(message)
 
     peer.faults["tools/call"] = forget

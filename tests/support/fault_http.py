@@ -18,15 +18,15 @@ import time
 import uuid
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
 
 from .fault_server import FOR_EVER_SECONDS, FaultServer
-from .http_service import ThreadServer
+from .http_service import ThreadHandler, ThreadServer
 
 _POLL_SECONDS = 0.02
 _FREE_SECONDS = 20.0
 _STREAM_END = object()
+JSON, STREAM = "application/json", "text/event-stream"
 
 
 Fault: TypeAlias = Callable[[Any, dict[str, Any]], None]
@@ -87,7 +87,7 @@ class FaultHttp:
             return
         self.sessions: set[str] = set()
         self.streams: list[queue.SimpleQueue[Any]] = []
-        self._sockets: list[socket.socket] = []
+        self.connections: list[socket.socket] = []
         self._server = self._new_server()
 
     def _new_server(self) -> ThreadServer:
@@ -107,7 +107,7 @@ class FaultHttp:
             return
         server, self._server = self._server, None
         server.stop()
-        for connection in self._sockets:
+        for connection in self.connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for stream in self.streams:
@@ -128,43 +128,27 @@ class FaultHttp:
         for stream in list(self.streams):
             stream.put(_STREAM_END)
 
-    def forget_sessions(self) -> None:
-        """Forget all sessions, as after a restart."""
-        self.sessions.clear()
 
-    # For the handler.
-
-    def remember_connection(self, connection: socket.socket) -> None:
-        """Remember a connection, so that `stop` can cut it."""
-        self._sockets.append(connection)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
-    server: ThreadServer
-
+class _Handler(ThreadHandler):
     def setup(self) -> None:
         super().setup()
         self.owner = self.server.owner
-        self.owner.remember_connection(self.connection)
+        self.owner.connections.append(self.connection)
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.owner.paths.append(self.path)
         self.owner.methods.append(message.get("method", "(answer)"))
         self.owner.requests.append({k.lower(): v for k, v in self.headers.items()})
-        fault = self.owner.faults.get(message.get("method", "")) or self.owner.faults.get("*")
-        if fault is not None:
-            fault(self, message)
-        else:
-            self.answer_well(message)
+        usual = self.owner.faults.get("*", _Handler.answer_well)
+        self.owner.faults.get(message.get("method", ""), usual)(self, message)
 
     def answer_well(self, message: dict[str, Any]) -> None:
         """Answer a POST as a healthy server would."""
         if self.path == "/sse/messages":
             self.answer(202)
-            self._answer_on_streams(message)
+            for answer in self.owner.peer.handle(message):
+                self.owner.say(answer)
         elif self._has_lost_session(message):
             self.answer(404, b"Session not found", "text/plain")
         elif message.get("method") == "subscriptions/listen":
@@ -173,13 +157,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer_message(message)
 
     def do_GET(self) -> None:
-        fault = self.owner.faults.get("GET")
-        if fault is not None:
-            fault(self, {})
-        else:
-            self.stream_well()
+        self.owner.faults.get("GET", _Handler.stream_well)(self, {})
 
-    def stream_well(self) -> None:
+    def stream_well(self, _message: dict[str, Any]) -> None:
         """Answer a GET as a healthy server would."""
         if self.path == "/sse":
             self.open_stream()
@@ -193,21 +173,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream([b"event: endpoint\ndata: /sse/messages\n\n"])
 
     def do_DELETE(self) -> None:
-        fault = self.owner.faults.get("DELETE")
-        if fault is not None:
-            fault(self, {})
-        else:
-            self.answer(200)
+        self.owner.faults.get("DELETE", lambda *_: self.answer(200))(self, {})
 
     def answer(self, status: int, body: bytes = b"", kind: str = "", **headers: str) -> None:
         """Answer with this."""
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        if kind:
-            self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
+        self.head(status, len(body), **headers, **({"content_type": kind} if kind else {}))
         self.wfile.write(body)
 
     def answer_message(self, message: dict[str, Any]) -> None:
@@ -221,32 +191,19 @@ class _Handler(BaseHTTPRequestHandler):
         if not answers:
             self.answer(202)
         elif len(answers) == 1:
-            self.answer(200, _encode(answers[0]), "application/json", **headers)
+            self.answer(200, _encode(answers[0]), JSON, **headers)
         else:
             events = b"".join(_event(x) for x in answers)
-            self.answer(200, events, "text/event-stream", **headers)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing on the screen."""
+            self.answer(200, events, STREAM, **headers)
 
     def _has_lost_session(self, message: dict[str, Any]) -> bool:
-        if not self.owner.with_sessions or message.get("method") in (
-            "initialize",
-            "server/discover",
-        ):
+        if message.get("method") in ("initialize", "server/discover"):
             return False
-        return self.headers.get("mcp-session-id") not in self.owner.sessions
-
-    def _answer_on_streams(self, message: dict[str, Any]) -> None:
-        for answer in self.owner.peer.handle(message):
-            self.owner.say(answer)
+        has_one = self.headers.get("mcp-session-id") in self.owner.sessions
+        return self.owner.with_sessions and not has_one
 
     def _stream(self, first: list[Any]) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("transfer-encoding", "chunked")
-        self.send_header("connection", "close")
-        self.end_headers()
+        self.head(content_type=STREAM, transfer_encoding="chunked")
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.owner.streams.append(events)
         for message in first:
@@ -256,7 +213,6 @@ class _Handler(BaseHTTPRequestHandler):
                 data = message if isinstance(message, bytes) else _event(message)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.write(b"0\r\n\r\n")
-        self.close_connection = True
         with suppress(ValueError):
             self.owner.streams.remove(events)
 

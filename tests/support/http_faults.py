@@ -19,11 +19,9 @@ from typing import Any
 from xai_mcp_agent import Bridge
 
 from .bridges import bridge_with
-from .fault_http import Fault, FaultHttp, fault_http
+from .fault_http import JSON, STREAM, Fault, FaultHttp, fault_http
 from .fault_server import FOR_EVER_SECONDS
 
-_JSON = "application/json"
-_STREAM = "text/event-stream"
 _MIB = 1024 * 1024
 
 
@@ -44,7 +42,7 @@ def first(times: int, fault: Fault) -> Fault:
 
 
 def _healthy(handler: Any, message: dict[str, Any]) -> None:
-    handler.answer_well(message) if message else handler.stream_well()
+    (handler.answer_well if message else handler.stream_well)(message)
 
 
 def drop(handler: Any, _message: dict[str, Any]) -> None:
@@ -55,20 +53,14 @@ def drop(handler: Any, _message: dict[str, Any]) -> None:
 
 def cut_short(handler: Any, message: dict[str, Any]) -> None:
     """Begin a JSON answer and close the connection in its middle."""
-    handler.send_response(200)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", "1000")
-    handler.end_headers()
+    handler.head(length=1000, content_type=JSON)
     handler.wfile.write(b'{"jsonrpc": "2.0", "id": %d, "result"' % message["id"])
     drop(handler, message)
 
 
 def cut_stream(handler: Any, message: dict[str, Any]) -> None:
     """Begin an event stream and close the connection before the answer."""
-    handler.send_response(200)
-    handler.send_header("content-type", "text/event-stream")
-    handler.send_header("transfer-encoding", "chunked")
-    handler.end_headers()
+    handler.head(content_type=STREAM, transfer_encoding="chunked")
     drop(handler, message)
 
 
@@ -113,20 +105,11 @@ def event(data: bytes, *fields: bytes) -> bytes:
     return b"".join(field + b"\n" for field in (*fields, b"data: " + data)) + b"\n"
 
 
-def begin(handler: Any, kind: str, **headers: str) -> None:
-    """Send the head of an answer that ends with the connection."""
-    handler.send_response(200)
-    for name, value in {"content-type": kind, "connection": "close", **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.close_connection = True
-
-
 def pieces_fault(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind: str) -> Fault:
     """Answer with these pieces, until they end or the client has gone."""
 
     def pour(handler: Any, message: dict[str, Any]) -> None:
-        begin(handler, kind)
+        handler.head(content_type=kind)
         with suppress(OSError):
             for piece in pieces(handler, message):
                 handler.wfile.write(piece)
@@ -144,7 +127,7 @@ def dripping(seconds: float) -> Fault:
                 return
             yield bytes([byte])
 
-    return pieces_fault(pieces, _JSON)
+    return pieces_fault(pieces, JSON)
 
 
 def chattering(seconds: float = 0.01) -> Fault:
@@ -156,7 +139,7 @@ def chattering(seconds: float = 0.01) -> Fault:
                 return
             yield b": still here\n\n"
 
-    return pieces_fault(pieces, _STREAM)
+    return pieces_fault(pieces, STREAM)
 
 
 def raw(data: bytes) -> Fault:
@@ -190,7 +173,7 @@ def questions(method: str, times: int) -> Fault:
             yield event(json.dumps(request).encode())
         _client_left(handler, FOR_EVER_SECONDS)
 
-    return pieces_fault(pieces, _STREAM)
+    return pieces_fault(pieces, STREAM)
 
 
 def on_a_stream(answer: Fault) -> Fault:
@@ -201,7 +184,7 @@ def on_a_stream(answer: Fault) -> Fault:
         answer(_Listener(handler, answers), message)
         yield event(answers[0])
 
-    return pieces_fault(pieces, _STREAM)
+    return pieces_fault(pieces, STREAM)
 
 
 def endpoint_elsewhere(handler: Any, _message: Any) -> None:
@@ -224,10 +207,7 @@ class _Listener:
 def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:
     """Answer right, in chunks of one byte and with a header in two parts."""
     data = right_answer(handler.owner, message)
-    handler.send_response(200)
-    handler.send_header("content-type", _JSON)
-    handler.send_header("transfer-encoding", "chunked")
-    handler.end_headers()
+    handler.head(content_type=JSON, transfer_encoding="chunked")
     for byte in data:
         handler.wfile.write(b"1\r\n%c\r\n" % byte)
     handler.wfile.write(b"0\r\n\r\n")
@@ -238,10 +218,7 @@ def with_length(more: int) -> Fault:
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
         data = right_answer(handler.owner, message)
-        handler.send_response(200)
-        handler.send_header("content-type", _JSON)
-        handler.send_header("content-length", str(len(data) + more))
-        handler.end_headers()
+        handler.head(length=len(data) + more, content_type=JSON)
         handler.wfile.write(data)
         drop(handler, message)
 
@@ -259,13 +236,13 @@ def large_event(mib: int) -> Fault:
             yield block
         yield b'"}]}}\n\n'
 
-    return pieces_fault(pieces, _STREAM)
+    return pieces_fault(pieces, STREAM)
 
 
 def gzip_bomb(mib: int, encoding: str = "gzip") -> Fault:
     """Answer with zeros that unpack to so many MiB."""
     return lambda handler, _: handler.answer(
-        200, _zeros(mib, encoding), _JSON, content_encoding=encoding
+        200, _zeros(mib, encoding), JSON, content_encoding=encoding
     )
 
 
@@ -304,7 +281,7 @@ class Resumable:
         self._go_on(handler)
 
     def _go_on(self, handler: Any) -> None:
-        begin(handler, _STREAM)
+        handler.head(content_type=STREAM)
         name = b"id: %d" % len(self.resumed)
         if self._remaining_breaks <= 0:
             handler.wfile.write(event(self._answer, name))

@@ -93,8 +93,12 @@ Handler: TypeAlias = Callable[[Received], Reply]
 def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
     """Return an answer in JSON."""
     usual = {"content-type": "application/json"}
-    usual |= {name.replace("_", "-"): x for name, x in headers.items()}
-    return Reply(status, json.dumps(value).encode(), usual)
+    return Reply(status, json.dumps(value).encode(), usual | as_headers(headers))
+
+
+def as_headers(names: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with the names of keywords."""
+    return {name.replace("_", "-"): text for name, text in names.items()}
 
 
 def redirect(location: str, status: int = 302, **headers: str) -> Reply:
@@ -164,39 +168,46 @@ def http_service(port: int = 0, host: str = "127.0.0.1") -> Generator[HttpServic
         service.close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ThreadHandler(BaseHTTPRequestHandler):
+    """Answers the requests of a connection, and says nothing on the screen."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
     server: ThreadServer
 
+    def head(
+        self, status: int = 200, length: int | None = None, reason: str | None = None,
+        **headers: str,
+    ) -> None:  # fmt: skip
+        """Send the head of an answer. Without a length it ends with the connection."""
+        self.send_response(status, reason)
+        self.close_connection = length is None
+        usual = {"connection": "close"} if length is None else {"content-length": str(length)}
+        for name, text in (usual | as_headers(headers)).items():
+            self.send_header(name, text)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing."""
+
+
+class _Handler(ThreadHandler):
     def _answer(self) -> None:
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): text for name, text in self.headers.items()}
         reply = self.server.owner.reply(Received(self.command, path, query, headers, body))
-        self.send_response(reply.status, reply.reason)
-        for name, text in reply.headers.items():
-            self.send_header(name, text)
-        if reply.pieces is not None:
-            self._pour(reply.pieces)
+        has_length = reply.pieces is None and reply.status != 204
+        length = len(reply.body) if has_length else None
+        self.head(reply.status, length, reply.reason, **reply.headers)
+        if reply.pieces is None:
+            self.wfile.write(reply.body)
             return
-        if "content-length" not in reply.headers and reply.status != 204:
-            self.send_header("content-length", str(len(reply.body)))
-        self.end_headers()
-        self.wfile.write(reply.body)
-
-    def _pour(self, pieces: Iterator[bytes]) -> None:
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.close_connection = True
         with suppress(OSError):
-            for piece in pieces:
+            for piece in reply.pieces:
                 self.wfile.write(piece)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_QUERY = _answer
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing on stderr."""
 
 
 def use_proxy(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
