@@ -110,8 +110,7 @@ class FaultHttp:
         for connection in self.connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for stream in self.streams:
-            stream.put(_STREAM_END)
+        self.end_streams()
 
     def close(self) -> None:
         """Stop for good."""

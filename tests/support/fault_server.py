@@ -64,7 +64,6 @@ class FaultServer:
         self.tools = options.get("tools") or [_tool_entry(name) for name in _TOOLS]
         self.tools += [_tool_entry(f"tool_{number}") for number in range(options.get("many", 0))]
         self.features = {x: options[x] for x in ("prompts", "resources") if x in options}
-        self.answers: list[dict] = []
         self._listener: object = None
 
     def handle(self, message: dict) -> Iterator[dict | bytes]:
@@ -79,14 +78,12 @@ class FaultServer:
 
     def usual(self, message: dict) -> Iterator[dict | bytes]:
         """Yield the usual answers to a message."""
-        method, request = message.get("method", "(answer)"), message.get("id")
+        method, request = message.get("method"), message.get("id")
         answer_to = _METHODS.get(method)
-        if method == "(answer)":
-            self.answers.append(message)
-        elif answer_to is not None and self._is_of_my_era(method):
+        if answer_to is not None and self._is_of_my_era(method):
             for answer in answer_to(self, message):
                 yield _with_id(answer, request)
-        elif request is not None:
+        elif method is not None and request is not None:
             yield _error(request, -32601, "Method not found")
 
     def perform(self, message: dict, steps: list) -> Iterator[dict | bytes]:
@@ -284,13 +281,6 @@ def die(_server: FaultServer, _message: dict, code: int = 3, says: str = "") -> 
     yield {}
 
 
-def close_stdout(_server: FaultServer, _message: dict) -> Iterator[dict]:
-    """Close the standard output and live on."""
-    os.close(1)
-    time.sleep(FOR_EVER_SECONDS)
-    return iter(())
-
-
 def result(_server: FaultServer, _message: dict, **anything: object) -> Iterator[dict]:
     """Answer with exactly these arguments as the result."""
     yield anything
@@ -299,11 +289,6 @@ def result(_server: FaultServer, _message: dict, **anything: object) -> Iterator
 def rpc_error(_server: FaultServer, _message: dict, code: int, message: str) -> Iterator[dict]:
     """Answer with a JSON-RPC error."""
     yield _error(0, code, message)
-
-
-def raw(_server: FaultServer, message: dict, line: str) -> Iterator[bytes]:
-    """Write this line, with ID replaced by the request's."""
-    yield line.replace("ID", str(message["id"])).encode("latin-1")
 
 
 def act(server: FaultServer, message: dict, steps: list) -> Iterator[dict | bytes]:
@@ -334,22 +319,13 @@ def set_tools(
     yield _text("ok")
 
 
-def progress(_server: FaultServer, message: dict, steps: int, flood: int = 0) -> Iterator[dict]:
+def progress(_server: FaultServer, message: dict, steps: int) -> Iterator[dict]:
     """Tell how far it is, so many times, then answer."""
     token = message["params"].get("_meta", {}).get("progressToken")
-    for step in range(flood or steps):
-        params = {"progressToken": token, "progress": step + 1, "total": steps}
-        if not flood:
-            params["message"] = f"step {step + 1}"
+    for step in range(1, steps + 1):
+        params = {"progressToken": token, "progress": step, "total": steps}
+        params["message"] = f"step {step}"
         yield {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
-    yield _text("done")
-
-
-def log(_server: FaultServer, _message: dict, lines: int) -> Iterator[dict]:
-    """Send so many log notices, then answer."""
-    for line in range(lines):
-        params = {"level": "info", "data": f"line {line}"}
-        yield {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
     yield _text("done")
 
 
@@ -360,16 +336,11 @@ def ask(_server: FaultServer, _message: dict, method: str, times: int = 1) -> It
     yield _text("asked")
 
 
-def answers(server: FaultServer, _message: dict) -> Iterator[dict]:
-    """Say how the client answered."""
-    yield _text(json.dumps(server.answers))
-
-
 _TOOLS: dict[str, Callable[..., Iterator]] = {
     x.__name__: x
     for x in (
-        echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, act,
-        big, set_tools, progress, log, ask, answers,
+        echo, pid, environment, seen, never, freeze, die, result, rpc_error, act, big, set_tools,
+        progress, ask,
     )
 }  # fmt: skip
 

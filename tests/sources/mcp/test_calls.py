@@ -134,7 +134,7 @@ def test_a_progress_listener_that_raises_is_reported_once(caplog: pytest.LogCapt
         raise RuntimeError("in the listener")
 
     with bridge_with(it=entry()) as bridge:
-        result = bridge.call_tool("it", "progress", {"steps": 2, "flood": 2}, on_progress=fail)
+        result = bridge.call_tool("it", "progress", {"steps": 2}, on_progress=fail)
     assert (result.text, steps) == ("done", [(1, 2, "")])
     assert "the listener raised RuntimeError" in result.notes[0]
     assert "in the listener" in caplog.text
