@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.kernels import Kernel, kernel
 from tests.support.processes import free_port, listening_process
 from tests.support.warm_python import warm_python
@@ -43,11 +43,10 @@ def one_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 @pytest.fixture
 def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
-    """Call it with settings entries by name; the nodes of this test then know these servers."""
+    """Call it with sections and servers; the nodes of this test then have these settings."""
 
-    def use(**entries: dict[str, Any]) -> Path:
-        file = tmp_path / "mcp_settings.json"
-        file.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+    def use(sections: dict[str, Any] | None = None, **servers: dict[str, Any]) -> Path:
+        file = write_settings(tmp_path, servers, **(sections or {}))
         monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
         return file
 

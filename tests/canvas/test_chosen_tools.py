@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -51,9 +50,7 @@ def tagged() -> Iterator[FaultHttp]:
 
 @pytest.fixture(autouse=True)
 def _servers(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
-    file = use_servers(library=library, tagged=tagged.entry())
-    settings = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({**settings, "groups": GROUPS}), encoding="utf-8")
+    use_servers({"groups": GROUPS}, library=library, tagged=tagged.entry())
 
 
 def run(*steps: Step, using: Sequence[Any], **inputs: Any) -> list[ReceivedRequest]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import xai_mcp_agent
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment, compile_workflow, run_script
 
@@ -49,8 +49,7 @@ def script(tmp_path: Path) -> Path:
     """A compiled workflow that is busy for longer than the moments that are tried."""
     shutil.copy(_EXAMPLES / f"{_EXAMPLE}.xircuits", tmp_path)
     slow = {name: entry(delay=2 * _FIRST_SECONDS) for name in ("library", "units", "calendar")}
-    settings = tmp_path / "mcp_settings.json"
-    settings.write_text(json.dumps({"mcpServers": slow}), encoding="utf-8")
+    write_settings(tmp_path, slow)
     compiled = compile_workflow(tmp_path / f"{_EXAMPLE}.xircuits")
     head, mark, rest = compiled.read_text(encoding="utf-8").partition("\n@xai_component")
     report = f"\nprint({_LOADED!r}, flush=True)\n"

@@ -8,12 +8,12 @@ every process of the kernel's group. No server stays for the next run here; see
 from __future__ import annotations
 
 import ast
-import json
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import Kernel
@@ -80,8 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "it": entry(journal=journal, child="polite"),
         "hanging": entry(journal=journal, hang=True),
     }
-    settings = json.dumps({"mcpServers": servers, "keepWarm": 0})
-    (folder / "mcp_settings.json").write_text(settings, "utf-8")
+    write_settings(folder, servers, keepWarm=0)
     return folder
 
 

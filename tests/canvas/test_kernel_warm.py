@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import fault_server
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import CellResult, Kernel
@@ -65,8 +65,7 @@ def settle(folder: Path, shell: Kernel) -> Settle:
     """
 
     def settle(sections: dict[str, Any] | None = None, **servers: Any) -> None:
-        text = json.dumps({"mcpServers": servers, **(sections or {})})
-        (folder / "mcp_settings.json").write_text(text, encoding="utf-8")
+        write_settings(folder, servers, **(sections or {}))
 
     settle()
     assert shell.run("call('it')").error == "UnknownServer"

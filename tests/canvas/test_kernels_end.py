@@ -5,12 +5,12 @@ This is the last of the files `test_kernel*`, which share one kernel.
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import Kernel
@@ -37,8 +37,7 @@ def journal(tmp_path: Path) -> Path:
         "apart": {**entry(journal=journal, child="apart", slow_end=1), "keepWarm": 0},
         "stubborn": {**entry(journal=journal, ignore_eof=True, child="deaf"), "keepWarm": 0},
     }
-    settings = tmp_path / "mcp_settings.json"
-    settings.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    write_settings(tmp_path, servers)
     return Path(journal)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import gc
-import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent.canvas import lease, servers
@@ -65,10 +65,10 @@ def test_workflows_that_alternate_in_one_thread_keep_their_servers(
     processes: dict[str, set[str]] = {"one": set(), "other": set()}
     runs: list[tuple[str, Ctx]] = [("one", {}), ("other", {}), ("one", {})]
     for name in processes:
-        settings = json.dumps({"mcpServers": {"it": entry()}})
-        (tmp_path / f"{name}.json").write_text(settings, encoding="utf-8")
+        (tmp_path / name).mkdir()
+        write_settings(tmp_path / name, {"it": entry()})
     for name, ctx in runs * 3:
-        monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / f"{name}.json"))
+        monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / name / "mcp_settings.json"))
         processes[name].add(pid(ctx))
     assert [len(x) for x in processes.values()] == [1, 1]
     assert not processes["one"] & processes["other"]
@@ -86,6 +86,6 @@ def test_a_new_run_follows_the_settings_and_the_trust_that_changed_since_one_tha
     assert pid(new) == pid(older) == before
     del new
     monkeypatch.delenv("XAI_MCP_TRUST")
-    with pytest.raises(SettingsError, match="you have not agreed"):
+    with pytest.raises(SettingsError, match=r"(?s)you have not agreed.*et XAI_MCP_TRUST"):
         pid({})
     assert not is_running(int(before))

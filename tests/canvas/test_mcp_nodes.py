@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -256,9 +255,7 @@ def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
 def test_the_summary_says_that_the_search_by_meaning_was_not_possible(
     use_servers: UseServers, library: dict[str, Any]
 ) -> None:
-    file = use_servers(library=library)
-    settings = {**json.loads(file.read_text()), "toolSearch": {"embeddings": {"folder": "nowhere"}}}
-    file.write_text(json.dumps(settings), encoding="utf-8")
+    use_servers({"toolSearch": {"embeddings": {"folder": "nowhere"}}}, library=library)
     node = make(MCPSearchTools, query="lend a book")
     play({}, node)
     assert "Words alone count: the embedding model cannot be used." in node.summary.value

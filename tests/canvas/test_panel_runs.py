@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.kernels import CellResult, Kernel, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
@@ -61,8 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
     library = python_entry(SERVERS / "library.py")
     servers = {"library": library, "it": entry(), "shredder": shredder_entry()}
-    settings = json.dumps({"mcpServers": servers})
-    (home / "mcp_settings.json").write_text(settings, encoding="utf-8")
+    write_settings(home, servers)
     return home
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.asking_server import BOOKING, asking_entry, form, page
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
@@ -38,8 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def settle(folder: Path, **servers: Any) -> None:
     (folder / LOCK).unlink(missing_ok=True)
-    settings = json.dumps({"mcpServers": servers})
-    (folder / "mcp_settings.json").write_text(settings, encoding="utf-8")
+    write_settings(folder, servers)
 
 
 def asking(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
@@ -120,11 +120,9 @@ def test_a_run_without_a_person_does_not_hang_and_reports_the_refused_call(folde
 def test_a_new_tool_and_a_changed_tool_are_shown_to_be_accepted(folder: Path) -> None:
     def sell(description: str) -> None:
         tool = {"name": "pay", "description": description, "inputSchema": {"type": "object"}}
-        servers = {"shop": {**entry(tools=[tool]), "lock": True}}
-        file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+        write_settings(folder, {"shop": {**entry(tools=[tool]), "lock": True}})
 
     settle(folder)
-    file = folder / "mcp_settings.json"
     sell("Pays.")
     script = compile_workflow(using("paying", "shop", "shop_pay", {}).write(folder))
     output = run_script(script).output
@@ -151,19 +149,6 @@ def test_a_new_tool_and_a_changed_tool_are_shown_to_be_accepted(folder: Path) ->
 
 
 # Questions of servers
-
-
-def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
-    script = asking(folder, "typed", form("Who \x1b[31mcomes?", BOOKING))
-    with terminal(warm_python(), script.name, folder=folder) as screen:
-        screen.expect("?? booking asks: Who comes?")
-        for key in ("Ada", "7", "1"):
-            screen.expect("): ")
-            screen.type(key)
-        screen.expect("over): ")
-        screen.type("yes")
-        screen.expect('"content": {"name": "Ada", "guests": 7, "seat": "in"}')
-        assert screen.end() == 0
 
 
 def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
@@ -200,12 +185,6 @@ def test_settings_are_agreed_to_once_before_anything_starts(folder: Path, tmp_pa
     node = flow.node("MCPListTools", server_name="theirs")
     flow.main(node, flow.node("Print", msg=node["summary"]))
     script = compile_workflow(flow.write(folder))
-    result = run_script(script, XAI_MCP_TRUST="")
-    assert result.status != 0
-    assert f"xai-mcp-agent trust {folder / 'mcp_settings.json'}" in result.errors
-    assert "et XAI_MCP_TRUST" in result.errors
-    result = run_script(script, XAI_MCP_TRUST=str(folder))
-    assert (result.status, "ask(" in result.output) == (0, True)
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     with terminal(warm_python(), script.name, folder=folder, **person) as screen:
         screen.expect("mcpServers.hides:")

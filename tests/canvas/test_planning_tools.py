@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,9 +52,7 @@ def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Outcome]
     def run(
         *script: Step, planning: Any = True, approve: str = "", sections: Any = None, **init: Any
     ) -> Outcome:
-        file = use_servers(shop=shop, shredder=shredder_entry(), other=shop)
-        settings = json.loads(file.read_text(encoding="utf-8"))
-        file.write_text(json.dumps({**settings, **(sections or {})}), encoding="utf-8")
+        use_servers(sections, shop=shop, shredder=shredder_entry(), other=shop)
         ctx: dict[str, Any] = {}
         node = make(AgentRun, question="Go.")
         if approve:

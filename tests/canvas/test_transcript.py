@@ -5,7 +5,6 @@ Who decided it: design.md section 6, the transcript file reads `RunEvent`s.
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents_in_ctx import init_agent, use_server
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
@@ -31,9 +31,7 @@ PASSWORD = "correct-horse-battery"
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A transcript, turned on; the runs know the server `it`."""
-    settings = tmp_path / "mcp_settings.json"
-    server = {**entry(), "env": {"IT_PASSWORD": PASSWORD}}
-    settings.write_text(json.dumps({"mcpServers": {"it": server}}), encoding="utf-8")
+    settings = write_settings(tmp_path, {"it": {**entry(), "env": {"IT_PASSWORD": PASSWORD}}})
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(settings))
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(tmp_path / "transcript.jsonl"))
     return tmp_path / "transcript.jsonl"
