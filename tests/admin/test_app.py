@@ -49,14 +49,14 @@ def client(bridge: Bridge) -> Generator[AdminClient]:
         yield client
 
 
-def test_the_document_is_served_and_valid(client: AdminClient) -> None:
+def test_the_document_is_served_and_valid(client: AdminClient):
     answer = client.http.get("/openapi.json").json()
     assert answer == document()
     for schema in answer["components"]["schemas"].values():
         jsonschema_rs.meta.validate(schema)
 
 
-def test_sources_have_their_state_and_the_next_step(client: AdminClient) -> None:
+def test_sources_have_their_state_and_the_next_step(client: AdminClient):
     by_name = {x["name"]: x for x in client.get("/api/sources")["sources"]}
     assert by_name["gallery"]["state"] == "ready"
     assert by_name["asleep"]["state"] == "disabled"
@@ -65,7 +65,7 @@ def test_sources_have_their_state_and_the_next_step(client: AdminClient) -> None
     assert (one["tool_count"], one["marks"]) == (by_name["gallery"]["tool_count"], [])
 
 
-def test_a_refresh_says_what_changed(client: AdminClient) -> None:
+def test_a_refresh_says_what_changed(client: AdminClient):
     first = client.post("/api/sources/gallery/refresh")
     assert "add" in first["tools"]
     assert first["changes"] == []
@@ -124,7 +124,7 @@ REFUSED = {
 )
 def test_an_error_says_what_happened_and_what_to_do(
     client: AdminClient, method: str, path: str, body: Any, status: int, kind: str, says: str
-) -> None:
+):
     path, _, query = path.partition("?")
     params = dict(x.split("=") for x in query.split("&")) if query else {}
     problem = client.ask(method, path, status, json=body, params=params)
@@ -134,7 +134,7 @@ def test_an_error_says_what_happened_and_what_to_do(
     assert "sk-secret" not in str(problem)
 
 
-def test_unknown_routes_and_methods_and_bad_bodies_are_problems_too(client: AdminClient) -> None:
+def test_unknown_routes_and_methods_and_bad_bodies_are_problems_too(client: AdminClient):
     answers = {
         404: client.http.get("/api/nothing"),
         405: client.http.delete("/discover"),
@@ -147,7 +147,7 @@ def test_unknown_routes_and_methods_and_bad_bodies_are_problems_too(client: Admi
         assert answer.json()["next_step"]
 
 
-def test_without_a_token_nothing_but_the_page_is_served(client: AdminClient) -> None:
+def test_without_a_token_nothing_but_the_page_is_served(client: AdminClient):
     for one in OPERATIONS:
         path = one.path.replace("{id}", "gallery").replace("{key}", "gallery/add")
         answer = client.http.request(one.method, path, headers={"Authorization": ""})
@@ -155,7 +155,7 @@ def test_without_a_token_nothing_but_the_page_is_served(client: AdminClient) -> 
     assert client.http.get("/", headers={"Authorization": ""}).status_code == 200
 
 
-def test_tools_come_in_pages_linked_by_a_cursor(client: AdminClient) -> None:
+def test_tools_come_in_pages_linked_by_a_cursor(client: AdminClient):
     whole = client.get("/api/tools")
     names, cursor = list[str](), ""
     while True:
@@ -168,7 +168,7 @@ def test_tools_come_in_pages_linked_by_a_cursor(client: AdminClient) -> None:
     assert "broken" in whole["not_listed"]
 
 
-def test_tools_are_filtered_and_switched_off_and_on(client: AdminClient) -> None:
+def test_tools_are_filtered_and_switched_off_and_on(client: AdminClient):
     def names(**query: Any) -> list[str]:
         return [x["name"] for x in client.get("/api/tools", **query)["tools"]]
 
@@ -183,7 +183,7 @@ def test_tools_are_filtered_and_switched_off_and_on(client: AdminClient) -> None
     assert client.get("/api/tools/gallery/add")["signature"].startswith("add(")
 
 
-def test_a_call_succeeds_and_is_recorded_in_the_history(client: AdminClient) -> None:
+def test_a_call_succeeds_and_is_recorded_in_the_history(client: AdminClient):
     call = {"tool": "gallery/add", "arguments": {"a": 20, "b": 22}}
     assert client.post("/api/call", body=call)["structured"] == {"result": 42}
     (event,) = client.get("/api/history", source="gallery", tool="add", limit=1)["events"]
@@ -192,7 +192,7 @@ def test_a_call_succeeds_and_is_recorded_in_the_history(client: AdminClient) -> 
     assert (failed["is_error"], "told on purpose" in failed["text"]) == (True, True)
 
 
-def test_the_history_comes_in_pages_from_the_newest(client: AdminClient) -> None:
+def test_the_history_comes_in_pages_from_the_newest(client: AdminClient):
     positions, cursor = list[int](), ""
     while cursor is not None:
         page = client.get("/api/history", limit=2, cursor=cursor, since="1d")
@@ -201,14 +201,14 @@ def test_the_history_comes_in_pages_from_the_newest(client: AdminClient) -> None
     assert positions == [x["position"] for x in client.get("/api/history", limit=500)["events"]]
 
 
-def test_select_plan_and_graph(client: AdminClient) -> None:
+def test_select_plan_and_graph(client: AdminClient):
     body = {"request": "add two integers", "servers": ["gallery"]}
     assert client.post("/api/select", body=body)["selected"]["tool"] == "add"
     assert client.post("/api/plan", body=body)["calls"]
     assert {"nodes", "edges"} <= client.get("/api/graph", source="gallery").keys()
 
 
-def test_a_call_that_needs_an_approval_waits_for_one(client: AdminClient) -> None:
+def test_a_call_that_needs_an_approval_waits_for_one(client: AdminClient):
     with client.events() as events, ThreadPoolExecutor() as pool:
         call = pool.submit(client.post, "/api/call", 200, PAPER)
         approval = next_event(events, "approval").data
@@ -226,7 +226,7 @@ def test_a_call_that_needs_an_approval_waits_for_one(client: AdminClient) -> Non
 
 def test_an_approval_without_an_answer_in_time_is_a_no(
     client: AdminClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     soon = partial(ApprovalRequest, limit_seconds=0.2)
     monkeypatch.setattr("xai_mcp_agent.policy.approvals.ApprovalRequest", soon)
     problem = client.post("/api/call", 403, PAPER)
@@ -235,7 +235,7 @@ def test_an_approval_without_an_answer_in_time_is_a_no(
 
 def test_approvals_of_other_callers_are_shown_while_a_client_reads_events(
     bridge: Bridge, client: AdminClient
-) -> None:
+):
     """The client of the gateway cannot be asked; without an open page its call is refused."""
 
     async def shred(operations: Operations) -> str:
@@ -253,7 +253,7 @@ def test_approvals_of_other_callers_are_shown_while_a_client_reads_events(
         bridge.run(shred)
 
 
-def test_a_call_ends_when_its_client_disconnects(client: AdminClient) -> None:
+def test_a_call_ends_when_its_client_disconnects(client: AdminClient):
     """Neither the call at its server nor its approval is left behind."""
     with client.events() as events:
         for tool in (PAPER, {"tool": "gallery/wait", "arguments": {"label": "gone"}}):
@@ -264,7 +264,7 @@ def test_a_call_ends_when_its_client_disconnects(client: AdminClient) -> None:
     wait_until(lambda: "gone" in client.post("/api/call", body=stopped)["text"], "it was stopped")
 
 
-def test_events_report_sources_inventories_and_calls(bridge: Bridge, client: AdminClient) -> None:
+def test_events_report_sources_inventories_and_calls(bridge: Bridge, client: AdminClient):
     with client.events() as events:
         assert next_event(events, "source", name="gallery").data["state"] == "ready"
         assert next_event(events, "history", change="discovered").data["count"] > 1
@@ -283,20 +283,20 @@ def test_events_report_sources_inventories_and_calls(bridge: Bridge, client: Adm
 
 def test_a_client_that_missed_many_events_gets_reread(
     client: AdminClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr("xai_mcp_agent.admin.events._MAX_EVENTS", 3)
     with client.events(**{"Last-Event-ID": "1"}) as events:
         next_event(events, "reread")
 
 
-def test_a_client_of_another_history_starts_again(client: AdminClient) -> None:
+def test_a_client_of_another_history_starts_again(client: AdminClient):
     with client.events(**{"Last-Event-ID": "9" * 18}) as events:
         next_event(events, "history")
 
 
 def test_a_client_that_reads_nothing_is_disconnected(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr("xai_mcp_agent.admin.events._SEND_SECONDS", 0.1)
 
     async def send(message: Any) -> None:
@@ -311,7 +311,7 @@ def test_a_client_that_reads_nothing_is_disconnected(
     bridge.run(stream)
 
 
-def test_discover_restarts_servers_and_reports_each(client: AdminClient) -> None:
+def test_discover_restarts_servers_and_reports_each(client: AdminClient):
     """spec/5: re-discovery restarts child services and re-indexes tools."""
 
     def process() -> str:
@@ -327,7 +327,7 @@ def test_discover_restarts_servers_and_reports_each(client: AdminClient) -> None
     assert client.post("/api/select", body=body)["selected"]["tool"] == "add"
 
 
-def test_a_locked_tool_can_be_reviewed_and_accepted(tmp_path: Path) -> None:
+def test_a_locked_tool_can_be_reviewed_and_accepted(tmp_path: Path):
     settings = {"mcpServers": {"gallery": gallery_entry(lock=True)}}
     with (
         Bridge(settings, lock=tmp_path / "lock.json") as bridge,
@@ -344,7 +344,7 @@ def test_a_locked_tool_can_be_reviewed_and_accepted(tmp_path: Path) -> None:
         assert client.post("/api/call", body=call)["structured"] == {"result": 3}
 
 
-def test_a_refresh_that_the_history_cannot_store_is_an_error(tmp_path: Path) -> None:
+def test_a_refresh_that_the_history_cannot_store_is_an_error(tmp_path: Path):
     """spec/4: 500; part of the inventory may be stored."""
     (tmp_path / "file").touch()
     settings = {"mcpServers": {"gallery": gallery_entry()}}
@@ -358,7 +358,7 @@ def test_a_refresh_that_the_history_cannot_store_is_an_error(tmp_path: Path) -> 
         assert client.get("/api/tools")["total"] > 0
 
 
-def test_over_a_socket_no_token_is_needed(tmp_path: Path) -> None:
+def test_over_a_socket_no_token_is_needed(tmp_path: Path):
     """A history that is switched off is not an error either."""
     socket, servers = tmp_path / "admin.sock", {"gallery": gallery_entry()}
     with (

@@ -75,9 +75,7 @@ def source(page: Page, name: str, state: str) -> None:
     expect(row.locator(".state")).to_have_text(state, timeout=SECONDS * 1000)
 
 
-def test_the_page_shows_sources_in_both_color_schemes_and_fits(
-    running: Browser, address: str
-) -> None:
+def test_the_page_shows_sources_in_both_color_schemes_and_fits(running: Browser, address: str):
     backgrounds = set[str]()
     for scheme in ("light", "dark"):
         with opened(running, f"{address}/#token={TOKEN}", scheme) as page:
@@ -96,7 +94,7 @@ def test_the_page_shows_sources_in_both_color_schemes_and_fits(
     assert len(backgrounds) == 2
 
 
-def test_the_page_asks_for_a_missing_token(running: Browser, address: str) -> None:
+def test_the_page_asks_for_a_missing_token(running: Browser, address: str):
     with opened(running, address, errors=True) as page:
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Open").click()
@@ -111,7 +109,7 @@ def test_the_page_asks_for_a_missing_token(running: Browser, address: str) -> No
 
 def test_tools_can_be_searched_and_switched_by_keyboard(
     running: Browser, bridge: Bridge, address: str
-) -> None:
+):
     with opened(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_role("button", name="gallery", exact=True).press("Enter")
         page.get_by_text("10 tools", exact=True).wait_for()
@@ -126,7 +124,7 @@ def test_tools_can_be_searched_and_switched_by_keyboard(
         expect(switch).to_be_checked(timeout=SECONDS * 1000)
 
 
-def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: str) -> None:
+def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: str):
     with opened(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_role("button", name="locked", exact=True).click()
         page.get_by_text("Tools of locked").wait_for()
@@ -139,7 +137,7 @@ def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: 
         expect(page.get_by_text("not accepted yet")).to_have_count(0)
 
 
-def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: str) -> None:
+def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: str):
     with opened(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_text("live", exact=True).wait_for()
         with AdminClient(address) as client, ThreadPoolExecutor() as pool:
@@ -156,7 +154,7 @@ def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: st
 
 def test_the_page_follows_changes_and_refreshes_a_source(
     running: Browser, bridge: Bridge, address: str
-) -> None:
+):
     with opened(running, f"{address}/#token={TOKEN}", errors=True) as page:
         source(page, "gallery", "ready")
         bridge.disconnect("gallery")

@@ -30,9 +30,7 @@ MESSAGE = st.one_of(
 
 
 @given(st.lists(MESSAGE, max_size=8))
-def test_every_conversation_becomes_a_request_with_all_answers(
-    messages: list[dict[str, Any]],
-):
+def test_every_conversation_becomes_a_request_with_all_answers(messages: list[dict[str, Any]]):
     before = copy.deepcopy(messages)
     request = messages_to_send("Be kind.", Conversation(messages).turns())
     assert messages == before

@@ -12,10 +12,7 @@ import pytest
 
 from tests.agent.runs import LONG, RunRecord, StoppedHere, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
-from xai_mcp_agent import (
-    ModelCannotCallFunctions,
-    ModelRateLimited,
-)
+from xai_mcp_agent import ModelCannotCallFunctions, ModelRateLimited
 from xai_mcp_agent.agent.events import ProtocolChanged, RunEvent, ToolReturned, ToolStarted
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, TokenUsage
 from xai_mcp_agent.agent.results import id_of
@@ -26,26 +23,17 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_calls_are_answered_in_order_and_the_model_gets_another_turn():
-    reply = calling(("add", {}), ("shout", {"input": "hi"}), ("ad", {}), text="Some work.")
+    reply = calling(("add", {}), ("shout", {"input": "hi"}), text="Some work.")
     run = await go([reply, "It is 5."], "What is 2 + 3?")
-    assert (run.answer, run.outcome.tool_calls) == ("It is 5.", 3)
-    assert run.roles == ["user", "assistant", "tool", "tool", "tool", "assistant"]
-    assert [x["tool_call_id"] for x in run.messages[2:5]] == [x.id for x in reply.calls]
-    five, loud, unknown = (x["content"] for x in run.messages[2:5])
-    assert (five, loud) == ("5", "HI")
-    assert unknown.startswith("ERROR: There is no tool 'ad'. Did you mean 'add'")
-    assert run.functions(0) == ["tell", "add", "shout", "boom"]
+    assert (run.answer, run.outcome.tool_calls) == ("It is 5.", 2)
+    answers = [(x["tool_call_id"], x["content"]) for x in run.messages[2:4]]
+    assert answers == [(x.id, text) for x, text in zip(reply.calls, ("5", "HI"), strict=True)]
 
 
-async def test_calls_that_fail_are_answered_and_raise_the_temperature_until_one_succeeds():
+async def test_calls_that_fail_raise_the_temperature_until_one_succeeds():
     """xai-agent does the same and calls it stress."""
     broken = calling(("add", '{"a": 1, "b": '))
     run = await go([broken, calling(("boom", {})), calling(("add", {})), "sorry"])
-    answers = [x["content"] for x in run.messages if x["role"] == "tool"]
-    assert answers[0].startswith("ERROR: ")
-    assert "not JSON" in answers[0]
-    assert "ZeroDivisionError: inner detail" in answers[1]
-    assert run.answer == "sorry"
     assert [round(x.extra_temperature, 2) for x in run.model.requests] == [0.0, 0.1, 0.2, 0.0]
 
 

@@ -15,11 +15,7 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ModelError, Secret
 from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, Vector, memory_for
-from xai_mcp_agent.agent.memory.tools import (
-    CREATE_MEMORY,
-    LOOKUP_MEMORY,
-    answer_memory_call,
-)
+from xai_mcp_agent.agent.memory.tools import CREATE_MEMORY, LOOKUP_MEMORY, answer_memory_call
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, learn
 from xai_mcp_agent.canvas.model_settings import local_memory

@@ -65,29 +65,29 @@ async def followed_by(run: Talk, request: str, tools: list[FunctionSpec]) -> Tal
 
 
 @pytest.mark.parametrize("question", ["Hello!", "What can you do?", "Paint the fence"])
-async def test_without_tools_it_says_so(question: str) -> None:
+async def test_without_tools_it_says_so(question: str):
     assert (await talk(question, [])).answer == f"{WHO} I have no tools."
 
 
-async def test_asked_what_it_can_it_lists_its_tools() -> None:
+async def test_asked_what_it_can_it_lists_its_tools():
     answer = (await talk("What can you do?", FILMS)).answer
     assert answer.startswith(f"{WHO} I have 2 tools:\n- films_search_films: Find films")
     assert "OPENAI_API_KEY" in answer
 
 
-async def test_if_no_tool_fits_it_says_so_and_how_to_get_a_real_model() -> None:
+async def test_if_no_tool_fits_it_says_so_and_how_to_get_a_real_model():
     answer = (await talk("Sing me a song", SUMS)).answer
     assert answer.startswith(f'{WHO} No tool fits "Sing me a song".\nFor example: "')
     assert "OPENAI_API_KEY" in answer
 
 
-async def test_a_clause_that_no_tool_fits_is_reported() -> None:
+async def test_a_clause_that_no_tool_fits_is_reported():
     run = await talk("Add 1 and 2. Sing me a song.", SUMS, counts)
     assert run.answer.startswith("3\n\n")
     assert 'No tool fits "Sing me a song."' in run.answer
 
 
-async def test_the_answer_names_a_missing_value() -> None:
+async def test_the_answer_names_a_missing_value():
     branches = tool("list_branches", "List branches.", kind={"enum": ["local", "remote"]})
     run = await talk("list the branches", [branches])
     assert run.calls == []
@@ -111,26 +111,26 @@ async def test_the_answer_names_a_missing_value() -> None:
         (["fig", "pear"], "fig, pear"),
     ],
 )  # fmt: skip
-async def test_a_result_is_shown_as_it_is(result: Any, answer: str) -> None:
+async def test_a_result_is_shown_as_it_is(result: Any, answer: str):
     text_of_result = result if isinstance(result, str) else json.dumps(result)
     run = await talk("weekday of 2026-03-12", [WEEKDAY], lambda _n, _a: text_of_result)
     assert run.answer == answer
 
 
-async def test_an_error_and_an_empty_list_are_reported_plainly() -> None:
+async def test_an_error_and_an_empty_list_are_reported_plainly():
     run = await talk("Find films like rope", FILMS, lambda _n, _a: "ERROR: the shop is closed")
     assert run.answer == "films_search_films failed: the shop is closed"
     run = await talk("Find films like rope", FILMS, lambda _n, _a: "[]")
     assert run.answer == 'films_search_films found nothing for "rope".'
 
 
-async def test_a_very_long_text_is_cut_and_says_how_much_is_left() -> None:
+async def test_a_very_long_text_is_cut_and_says_how_much_is_left():
     run = await talk("Find films like rope", FILMS, lambda _n, _a: "rope " * 10_000)
     assert len(run.answer) < 7_000
     assert run.answer.endswith(" more characters)")
 
 
-async def test_several_results_name_their_calls() -> None:
+async def test_several_results_name_their_calls():
     run = await talk("What time is it in Rome and Oslo?", [CLOCK], lambda _n, a: a["timezone"])
     assert run.answer == (
         "clock_current_time (Europe/Rome): Europe/Rome\n\n"
@@ -146,7 +146,7 @@ async def test_several_results_name_their_calls() -> None:
     ["Show ticket 7", "Should I ever delete ticket 7?", "The deleted tickets are gone.", "8",
      "Which ticket was deleted?", "ticket 7"],
 )  # fmt: skip
-async def test_a_tool_that_changes_something_waits_for_its_verb(question: str) -> None:
+async def test_a_tool_that_changes_something_waits_for_its_verb(question: str):
     delete = tool("desk_delete_ticket", "Delete a ticket for good.", ticket_id="integer")
     assert await first_calls(question, [delete]) == []
     assert await first_calls("Delete ticket 7", [delete]) == [(delete.name, {"ticket_id": 7})]
@@ -164,18 +164,18 @@ async def test_a_tool_that_changes_something_waits_for_its_verb(question: str) -
 )
 async def test_a_noun_in_the_name_of_a_tool_does_not_call_it(
     name: str, description: str, question: str
-) -> None:
+):
     changing = replace(tool(name, description, book_id="integer"), read_only=False)
     assert await first_calls(question, [changing]) == []
 
 
 @pytest.mark.parametrize("question", ["buy", "We are out of everything", "Do we need towels?"])
-async def test_a_wish_empties_no_list(question: str) -> None:
+async def test_a_wish_empties_no_list(question: str):
     empty = tool("bag_delete_everything", "Empty the bag.")
     assert empty.name not in {name for name, _ in await first_calls(question, [BAG, empty])}
 
 
-async def test_it_searches_only_with_read_only_tools() -> None:
+async def test_it_searches_only_with_read_only_tools():
     beds = replace(tool("garden_list_beds", "All beds."), read_only=True)
     water = replace(tool("garden_water_plant", "Water a plant.", name="string"), read_only=False)
     run = await talk("Where is the Queen of Denmark?", [water, beds],
@@ -185,13 +185,13 @@ async def test_it_searches_only_with_read_only_tools() -> None:
 
 
 @pytest.mark.parametrize("film", ["Caligari", "caligari"])
-async def test_an_ambiguous_name_changes_nothing(film: str) -> None:
+async def test_an_ambiguous_name_changes_nothing(film: str):
     run = await talk(f"Rent {film} to Ada", FILMS, lambda _n, _a: json.dumps({"films": CATALOGUE}))
     assert [name for name, _ in run.calls] == [FIND.name]
     assert f'did not give exactly one `film_id` for "{film}"' in run.answer
 
 
-async def test_a_bare_value_does_not_repeat_a_change() -> None:
+async def test_a_bare_value_does_not_repeat_a_change():
     """ "8" after "return book 7" may mean anything."""
     tools = [tool("return_book", "Take a book back.", book_id="integer")]
     run = await talk("Return book 7", tools)
@@ -209,13 +209,13 @@ async def test_a_bare_value_does_not_repeat_a_change() -> None:
         ("Add 2 and 8, then divide 100 by it", ("divide", {"a": 100, "b": 10})),
     ],
 )
-async def test_a_result_is_an_operand_of_the_next_calculation(question: str, second: Call) -> None:
+async def test_a_result_is_an_operand_of_the_next_calculation(question: str, second: Call):
     run = await talk(question, SUMS, counts)
     assert [len(x) for x in run.turns] == [1, 1]
     assert run.calls[1] == second
 
 
-async def test_independent_calls_are_made_together() -> None:
+async def test_independent_calls_are_made_together():
     run = await talk("What time is it in Rome? Add 1 and 2.", [CLOCK, *SUMS])
     assert run.turns == [[(CLOCK.name, {"timezone": "Europe/Rome"}), ("add", {"a": 1, "b": 2})]]
 
@@ -228,7 +228,7 @@ async def test_independent_calls_are_made_together() -> None:
         ("Rent Metropolis to Ada", 9),
     ],
 )
-async def test_an_ordinal_selects_one_of_the_results(question: str, film: int) -> None:
+async def test_an_ordinal_selects_one_of_the_results(question: str, film: int):
     run = await talk(question, FILMS, lambda n, a: cinema(n, {**a, "query": _subject(a)}))
     assert run.calls[-1] == (RENT.name, {"film_id": film, "customer": "Ada"})
 
@@ -238,12 +238,12 @@ def _subject(arguments: dict[str, Any]) -> str:
     return "silent" if "silent" in query else query
 
 
-async def test_them_means_each_of_the_results() -> None:
+async def test_them_means_each_of_the_results():
     run = await talk("Find silent films and rent them to Ada", FILMS, cinema)
     assert [arguments["film_id"] for _, arguments in run.turns[1]] == [4, 9, 2]
 
 
-async def test_them_means_at_most_five_results_and_the_answer_says_so() -> None:
+async def test_them_means_at_most_five_results_and_the_answer_says_so():
     films = json.dumps({"films": [{"film_id": n, "title": f"Film {n}"} for n in range(7)]})
     run = await talk(
         "Find silent films and rent them to Ada", FILMS,
@@ -261,21 +261,21 @@ async def test_them_means_at_most_five_results_and_the_answer_says_so() -> None:
          (WEEKDAY.name, {"date": "1927-01-10"})),
     ],
 )  # fmt: skip
-async def test_a_field_of_a_result_becomes_an_argument(question: str, call: Call) -> None:
+async def test_a_field_of_a_result_becomes_an_argument(question: str, call: Call):
     run = await talk(
         question, [FIND, POSTER, WEEKDAY], lambda n, _a: cinema(n, {"query": "silent"})
     )
     assert run.calls[1] == call
 
 
-async def test_a_step_whose_source_failed_is_not_called() -> None:
+async def test_a_step_whose_source_failed_is_not_called():
     run = await talk("Search for silent films and rent it to Ada", FILMS,
                      lambda _n, _a: "ERROR: the catalogue is closed")  # fmt: skip
     assert [name for name, _ in run.calls] == [FIND.name]
     assert "films_search_films failed: the catalogue is closed" in run.answer
 
 
-async def test_calls_after_a_change_wait_for_it() -> None:
+async def test_calls_after_a_change_wait_for_it():
     """Calls of one turn run at once: returning and lending must not."""
     tools = [
         tool("return_book", "Take a book back.", book="integer"),
@@ -286,7 +286,7 @@ async def test_calls_after_a_change_wait_for_it() -> None:
     assert len(run.turns) == 2
 
 
-async def test_a_later_request_goes_on_from_an_earlier_result() -> None:
+async def test_a_later_request_goes_on_from_an_earlier_result():
     run = await talk("Search for silent films", FILMS, lambda n, _a: cinema(n, {"query": "silent"}))
     again = await followed_by(run, "Rent the second one to Ada", FILMS)
     assert again.calls == [(RENT.name, {"film_id": 9, "customer": "Ada"})]
@@ -310,7 +310,7 @@ async def test_a_later_request_goes_on_from_an_earlier_result() -> None:
         ("Where do I live?", ("lookup_memory", {"query": "Where do I live"})),
     ],
 )
-async def test_it_notes_and_recalls(question: str, call: Call) -> None:
+async def test_it_notes_and_recalls(question: str, call: Call):
     lookup = tool("lookup_memory", "Looks up what you remember.", query="string")
     create = tool("create_memory", "Remembers a new note.", summary="string")
     assert await first_calls(question, [lookup, create]) == [call]
@@ -323,17 +323,17 @@ async def test_it_notes_and_recalls(question: str, call: Call) -> None:
      ("the 3rd of May", "2026-05-03"), ("next Thursday", "2026-03-19"),
      ("last monday", "2026-03-09"), ("10 days ago", "2026-03-02"), ("Christmas", "2026-12-25")],
 )  # fmt: skip
-async def test_days_are_read_as_people_say_them(words: str, day: str) -> None:
+async def test_days_are_read_as_people_say_them(words: str, day: str):
     assert await first_calls(f"Which weekday is {words}?", [WEEKDAY]) == [
         (WEEKDAY.name, {"date": day})
     ]
 
 
-async def test_an_impossible_day_is_not_a_date() -> None:
+async def test_an_impossible_day_is_not_a_date():
     assert await first_calls("Which weekday is 30 February 2026?", [WEEKDAY]) == []
 
 
-async def test_a_hidden_tool_is_searched_for_and_used() -> None:
+async def test_a_hidden_tool_is_searched_for_and_used():
     parameters = TOOL_SEARCH.input_schema
     search = FunctionSpec(TOOL_SEARCH.name, TOOL_SEARCH.description, parameters, read_only=True)
     messages: list[Message] = [{"role": "user", "content": "Get the current weather in Berlin"}]
@@ -358,7 +358,7 @@ async def test_a_hidden_tool_is_searched_for_and_used() -> None:
     ]
 
 
-async def test_without_further_calls_it_answers_from_the_results() -> None:
+async def test_without_further_calls_it_answers_from_the_results():
     run = await talk("Add 1 and 2", SUMS, counts)
     notice = {"role": "user", "content": "No tool can be used any more. Answer now."}
     reply = await ask([*run.messages, notice], SUMS, may_call=False)
@@ -395,7 +395,7 @@ TOOLS = st.lists(
 @given(functions=TOOLS, question=REQUESTS, result=REQUESTS | ODD.map(json.dumps))
 def test_arbitrary_tools_requests_and_results_lead_to_an_answer(
     functions: list[FunctionSpec], question: str, result: str
-) -> None:
+):
     """Calls name offered tools, and asking again gives the same."""
     run = partial(talk, question, functions, lambda _n, _a: result)
     once, again = anyio.run(run), anyio.run(run)
@@ -404,7 +404,7 @@ def test_arbitrary_tools_requests_and_results_lead_to_an_answer(
     assert once.answer
 
 
-async def test_a_schema_that_refers_to_itself_is_read_to_an_end() -> None:
+async def test_a_schema_that_refers_to_itself_is_read_to_an_end():
     fields = {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}
     node = {"type": "object", "properties": fields, "required": ["name", "next"]}
     schema = {"$ref": "#/$defs/node", "$defs": {"node": node}}
@@ -412,7 +412,7 @@ async def test_a_schema_that_refers_to_itself_is_read_to_an_end() -> None:
     assert (await ask([question], [FunctionSpec("make_chain", "Makes a chain.", schema)])).text
 
 
-def test_one_model_answers_in_several_threads_at_once() -> None:
+def test_one_model_answers_in_several_threads_at_once():
     def calls(number: int) -> list[Call]:
         return anyio.run(partial(first_calls, f"Add {number} and 2", SUMS))
 

@@ -188,12 +188,12 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
 @pytest.mark.parametrize(("tools", "request_text", "expected"), CASES, ids=[x[1] for x in CASES])
 async def test_a_request_becomes_these_calls(
     tools: list[Any], request_text: str, expected: list[Call]
-) -> None:
+):
     assert await first_calls(request_text, tools) == expected
 
 
 @pytest.mark.anyio
-async def test_the_same_request_gives_the_same_calls_among_tools_of_other_sources() -> None:
+async def test_the_same_request_gives_the_same_calls_among_tools_of_other_sources():
     """The words decide, not how many tools there are: every case once more, with all tools."""
     everything = [*CLOCK, *SUMS, *MAIL, *SHOP, *FILES, *WEATHER, *UNITS, *WORDS, *DAYS, *ROOMS]
     everything += REPO
@@ -206,7 +206,7 @@ async def test_the_same_request_gives_the_same_calls_among_tools_of_other_source
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("tools", [SUMS, SHOP, FILES, UNITS, DAYS])
-async def test_example_requests_that_are_offered_are_understood(tools: list[Any]) -> None:
+async def test_example_requests_that_are_offered_are_understood(tools: list[Any]):
     answer = (await talk("Paint the fence", tools)).answer
     examples = re.findall(r'"([^"\n]+)"', answer)[1:]
     assert len(examples) == 3

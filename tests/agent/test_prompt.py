@@ -7,11 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.prompt import (
-    PLACEHOLDERS,
-    build_system_prompt,
-    fill_prompt,
-)
+from xai_mcp_agent.agent.prompt import PLACEHOLDERS, build_system_prompt, fill_prompt
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 ADD = FunctionSpec("add", "Adds.", {"type": "object", "properties": {}})

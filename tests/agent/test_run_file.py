@@ -12,7 +12,7 @@ import pytest
 from xai_mcp_agent.agent.run_file import RunFileError, lock_run
 
 
-def test_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
+def test_one_process_at_a_time_has_a_run(tmp_path: Path):
     file = tmp_path / "tidying.run.json"
     with lock_run(file), pytest.raises(RunFileError, match="is in use"), lock_run(file):
         pass
@@ -22,7 +22,7 @@ def test_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_be_locked_does_not_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Two processes would make its calls twice."""
     (tmp_path / "home").write_text("", encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))

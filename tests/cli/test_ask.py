@@ -62,31 +62,19 @@ def test_ask_fails_without_any_tool_and_explains_it_on_stderr(folder: Path, cli:
     cli(*ASK).fails("Required, but without a tool that can be used: gone.")
 
 
-@pytest.mark.parametrize(
-    ("words", "has_late"), [("--wait 0", False), ("--server late --server it --wait 0", True)]
-)
-def test_ask_waits_for_named_servers_and_for_others_up_to_the_limit(
-    folder: Path, cli: Cli, words: str, has_late: bool
-):
-    servers = {"it": entry(), "late": entry(delay=0.3 if has_late else 60.0)}
-    write_settings(folder, servers, wait=0)
-    answer = cli(f"ask 'What can you do?' {words} --json").json
-    assert ("late_echo" in answer["answer"]) == has_late
-    late = "not ready yet, used as soon as they are: late"
-    assert answer["left_out"] == ([] if has_late else [late])
+def test_wait_is_the_limit_for_servers_that_are_not_named(folder: Path, cli: Cli):
+    write_settings(folder, {"it": entry(), "late": entry(delay=60.0)})
+    answer = cli("ask 'What can you do?' --wait 0 --json").json
+    assert answer["left_out"] == ["not ready yet, used as soon as they are: late"]
 
 
 def test_the_transcript_of_ask_can_be_drawn(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ):
     """`plan draw` recommends a transcript."""
-    lines = examples / "runs.jsonl"
-    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
-    assert cli(*ASK).status == 0
-    assert cli("plan draw runs.jsonl").out.startswith("Written: runs_drawn.xircuits, 1 call")
-    events = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
-    assert [x["event"] for x in events][:: len(events) - 1] == ["RunStarted", "RunFinished"]
-    assert {(x["run"], x["agent"]) for x in events} == {(events[0]["run_id"], "agent")}
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(examples / "runs.jsonl"))
+    cli(*ASK).shows()
+    cli("plan draw runs.jsonl").shows("Written: runs_drawn.xircuits, 1 call")
 
 
 def test_ask_reads_the_question_from_stdin_and_continues_a_conversation(

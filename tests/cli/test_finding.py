@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Cli, write_settings
-from tests.support.model_endpoint import fails, model_endpoint, says
+from tests.support.model_endpoint import model_endpoint, says
 from xai_mcp_agent.planning import read_plan
 
 LEND = "Search books about the sea and borrow one for reader R2"
@@ -119,14 +119,14 @@ def test_a_plan_is_written_to_a_file_and_an_existing_file_is_backed_up(examples:
 def test_a_model_makes_the_plan_or_the_draft_explains_why_not(examples: Path, cli: Cli):
     answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
     make = ("plan make --server library", LEND, "--model")
-    with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
-        words = (*make, "openai:scripted", "--base-url", endpoint.base_url)
-        ran = cli(*words).shows("A plan for: ", "planned by openai scripted")
-        assert "2. " not in ran.out
-        cli(*words).shows("A rough plan for: ", "this is a draft without it")
+    with model_endpoint([says(json.dumps(answer))]) as endpoint:
+        ran = cli(*make, "openai:scripted", "--base-url", endpoint.base_url)
+    ran.shows("A plan for: ", "planned by openai scripted")
+    assert "2. " not in ran.out
     cli(*make, "openai").fails("Write openai:NAME", status=2)
-    reasons = " ".join(cli(*make, "openai:x", "--json").json["reasons"])
-    assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in reasons
+    cli(*make, "openai:x").shows(
+        "A rough plan for: ", "this is a draft without it", "Set OPENAI_API_KEY in the file .env"
+    )
 
 
 def test_the_exit_status_of_a_check_says_whether_the_plan_is_sound(examples: Path, cli: Cli):

@@ -24,12 +24,7 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import caller_fields
-from xai_mcp_agent.history.recording.reports import (
-    Listed,
-    Lost,
-    Report,
-    refusal_event,
-)
+from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, refusal_event
 
 _SECONDS = 60.0
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

@@ -93,9 +93,7 @@ def test_a_file_of_the_user_is_kept(folder: Path):
         assert (folder / path).read_text(encoding="utf-8") == "mine"
 
 
-def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(
-    copied: Path,
-):
+def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(copied: Path):
     """A link follows every upgrade; copies are for a folder that is handed to someone else."""
     assert actions(init_folder(copied))[LIBRARY] == "linked"
     assert (copied / LIBRARY).is_symlink()

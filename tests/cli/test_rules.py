@@ -40,8 +40,7 @@ def test_check_lists_the_tools_of_each_rule(file: Path, cli: Cli):
 
 def test_why_explains_the_ruling_on_a_call(file: Path, cli: Cli):
     cli("rules why shredder shred 'paper=contract 7'").shows(
-        "shredder/shred is denied: the rule 'papers' does not allow it, because",
-        "It is: a_danger.",
+        "shredder/shred is denied: the rule 'papers' does not allow it, because", "It is: a_danger."
     )
     cli("rules why shredder shred").shows(
         "shredder/shred is asked for: its source says that it may destroy something.",

@@ -8,12 +8,11 @@ import sys
 import textwrap
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.canvas_file import Document, lead_back, links_of, nodes_of
 from tests.support.commands import Cli
-from tests.support.processes import wait_until
+from tests.support.processes import is_running, wait_until
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
@@ -108,12 +107,12 @@ def test_a_workflow_in_a_loop_is_stopped_and_the_loop_reported(folder: Path):
 # Programs of learners; Python runs `sitecustomize` before anything else.
 
 
-def run_program(folder: Path, text: str, seconds: float = 60.0) -> LessonCheck:
+def run_program(folder: Path, text: str) -> LessonCheck:
     (folder / "sitecustomize.py").write_text(textwrap.dedent(text), encoding="utf-8")
     flow = Workflow(FIRST.name)  # without a server, which would be one more process
     flow.main(flow.node("Print", msg="Hello!"))
     save(folder, flow)
-    return check_lesson(folder, FIRST, seconds=seconds)
+    return check_lesson(folder, FIRST)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
@@ -137,7 +136,7 @@ def test_a_learners_program_gets_no_keys_or_home_of_the_teacher_and_leaves_no_pr
     assert not Path(facts["home"]).exists(), "it was for this run alone"
     assert (facts["home"] == os.environ["HOME"], facts["files"]) == (False, [])
     assert facts["all"]["PATH"] == os.environ["PATH"]
-    wait_until(lambda: not runs(facts["child"]), "it has ended")
+    wait_until(lambda: not is_running(facts["child"]), "it has ended")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
@@ -160,13 +159,6 @@ def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Pa
         assert checked.problem
         assert error in checked.problem.lines[-1]
     assert (folder / "big").stat().st_size <= 2**26
-
-
-def runs(number: int) -> bool:
-    try:
-        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 # Checks that run nothing

@@ -32,7 +32,7 @@ _INITIALIZE = {
 @pytest.mark.anyio
 async def test_abandoned_sessions_end_and_free_their_tasks_and_clients(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(server, "_SESSION_SECONDS", _IDLE_SECONDS)
 
     async def serve(operations: Operations) -> None:

@@ -57,9 +57,7 @@ def author(lab: Path, connect: Connect) -> Author:
     return Author(lab, connect)
 
 
-def test_a_workflow_of_three_calls_is_drawn_checked_run_and_compiled(
-    lab: Path, author: Author
-) -> None:
+def test_a_workflow_of_three_calls_is_drawn_checked_run_and_compiled(lab: Path, author: Author):
     drawing = author("make_workflow", "drawn/loan.xircuits", calls=CALLS)
     assert not drawing.is_error, drawing.text
     check = author("check_workflow", "drawn/loan.xircuits")
@@ -72,9 +70,7 @@ def test_a_workflow_of_three_calls_is_drawn_checked_run_and_compiled(
     assert "MCPToolStep" in compile_workflow(lab / "drawn/loan.xircuits").read_text("utf-8")
 
 
-def test_a_workflow_is_drawn_from_a_goal_with_a_list_of_missing_inputs(
-    lab: Path, author: Author
-) -> None:
+def test_a_workflow_is_drawn_from_a_goal_with_a_list_of_missing_inputs(lab: Path, author: Author):
     drawing = author("make_workflow", "loan.xircuits", goal="Lend a book.")
     assert "2. library/lend" in drawing.text
     assert "Set subject of library/find_books in the lab." in drawing.text
@@ -84,7 +80,7 @@ def test_a_workflow_is_drawn_from_a_goal_with_a_list_of_missing_inputs(
 
 def test_a_workflow_is_written_after_approval_and_replaced_only_on_request(
     lab: Path, author: Author, connect: Connect
-) -> None:
+):
     file = lab / "loan.xircuits"
     with pytest.raises(XaiMcpError, match="a person was asked first, and it was not approved"):
         Author(lab, connect, "no")("make_workflow", file.name, calls=CALLS)
@@ -100,7 +96,7 @@ def test_a_workflow_is_written_after_approval_and_replaced_only_on_request(
 
 def test_files_outside_the_folder_and_files_in_use_are_not_written(
     lab: Path, tmp_path_factory: pytest.TempPathFactory, connect: Connect
-) -> None:
+):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "mine.xircuits").write_text("mine", encoding="utf-8")
     (lab / "link").symlink_to(elsewhere)
@@ -125,7 +121,7 @@ def test_files_outside_the_folder_and_files_in_use_are_not_written(
     assert (elsewhere / "mine.xircuits").read_text("utf-8") == "mine"
 
 
-def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(author: Author) -> None:
+def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(author: Author):
     lend = "library/lend"
     for call, message in (
         ({"tool": "library/len"}, "There is no tool 'library/len'. Did you mean 'library_lend'"),
@@ -159,7 +155,7 @@ def _node(document: Any, name: str) -> Any:
     return next(x for x in document["layers"][1]["models"].values() if x["name"] == name)
 
 
-def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author) -> None:
+def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author):
     file = lab / "loan.xircuits"
     author("make_workflow", file.name, calls=CALLS[:1])
     original = file.read_text("utf-8")
@@ -178,7 +174,7 @@ def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author) ->
     assert not (lab / "ran").exists()
 
 
-def test_a_run_takes_arguments_and_ends_in_time(lab: Path, author: Author) -> None:
+def test_a_run_takes_arguments_and_ends_in_time(lab: Path, author: Author):
     draw(lab, "result = value * 2", name="twice", value=Argument("value", "int"))
     draw(lab, "import time; time.sleep(600)", name="slow")
     assert author("run_workflow", "twice.xircuits", arguments={"value": 21}).text == "42"

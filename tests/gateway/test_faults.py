@@ -28,7 +28,7 @@ FAULTS = [*{ROWS[x.name].get("error"): x for x in reversed(CALLS) if x.name in R
 @pytest.mark.anyio
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-async def test_a_failed_call_is_explained_and_other_calls_go_on(era: str, tmp_path: Path) -> None:
+async def test_a_failed_call_is_explained_and_other_calls_go_on(era: str, tmp_path: Path):
     """All run at the same time, each with its own server."""
     answers: dict[str, str] = {}
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 both_eras = pytest.mark.parametrize("era", ERAS)
 
 
-async def test_tools_resources_and_prompts_of_a_server_reach_the_client() -> None:
+async def test_tools_resources_and_prompts_of_a_server_reach_the_client():
     """Their names are accepted by every client."""
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -72,7 +72,7 @@ async def test_tools_resources_and_prompts_of_a_server_reach_the_client() -> Non
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
-async def test_two_servers_with_the_same_names_stay_distinct() -> None:
+async def test_two_servers_with_the_same_names_stay_distinct():
     """A name has no prefix if only one server has it; a URI belongs to the first server."""
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -93,7 +93,7 @@ async def test_two_servers_with_the_same_names_stay_distinct() -> None:
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
-async def test_a_hanging_server_does_not_delay_listings() -> None:
+async def test_a_hanging_server_does_not_delay_listings():
     """The others are listed at once; its own tools are announced when it is ready."""
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -108,7 +108,7 @@ async def test_a_hanging_server_does_not_delay_listings() -> None:
 
 
 @both_eras
-async def test_a_new_tool_reaches_the_client_and_a_cancellation_the_server(era: str) -> None:
+async def test_a_new_tool_reaches_the_client_and_a_cancellation_the_server(era: str):
     """Clients of the handshake era get a notification, later ones get it on their stream."""
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -146,7 +146,7 @@ async def _until_labelled(client: Client, tool: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 @both_eras
-async def test_questions_and_log_messages_during_a_call_reach_its_client(era: str) -> None:
+async def test_questions_and_log_messages_during_a_call_reach_its_client(era: str):
     """A question comes during the call, or as a result that needs input, whatever the server's era.
 
     The lowest level of log messages is in the request on 2026-07-28, and `logLevel` before.
@@ -181,7 +181,7 @@ async def test_questions_and_log_messages_during_a_call_reach_its_client(era: st
 @both_eras
 async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
     era: str, tmp_path: Path
-) -> None:
+):
     """Without a yes, or if the client cannot ask, the call is not sent."""
     journal = tmp_path / "journal"
 
@@ -212,7 +212,7 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
 
 
 @both_eras
-async def test_each_client_can_have_its_own_process_until_it_disconnects(era: str) -> None:
+async def test_each_client_can_have_its_own_process_until_it_disconnects(era: str):
     """`"session": "client"`, for servers that keep state."""
 
     async def play(connect: Connect, operations: Operations) -> None:

@@ -56,7 +56,7 @@ REQUESTS = {
 @pytest.mark.parametrize(("status", "path", "headers"), REQUESTS.values(), ids=REQUESTS)
 def test_a_request_is_accepted_or_refused_with_its_status(
     status: int, path: str, headers: dict[str, str]
-) -> None:
+):
     answer = client().get(path, headers=headers)
     assert answer.status_code == status
     assert ("WWW-Authenticate" in answer.headers) == (status == 401)
@@ -74,7 +74,7 @@ def test_a_request_is_accepted_or_refused_with_its_status(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("has_begun", [True, False])
-async def test_open_requests_end_with_the_server(has_begun: bool) -> None:
+async def test_open_requests_end_with_the_server(has_begun: bool):
     """uvicorn cancels them, and logs a traceback for each one that does not end by itself."""
     messages: list[Any] = []
 
@@ -95,6 +95,6 @@ async def test_open_requests_end_with_the_server(has_begun: bool) -> None:
     assert not messages[-1].get("more_body")
 
 
-def test_any_host_name_is_accepted_behind_the_owners_proxy() -> None:
+def test_any_host_name_is_accepted_behind_the_owners_proxy():
     answer = client(hosts=None).get("/api", headers={**BEARER, "Host": "tools.example"})
     assert answer.status_code == 200

@@ -28,7 +28,7 @@ def python_of(client: str) -> str:
 
 
 @pytest.mark.parametrize("client", ["fastmcp", "openai-agents"])
-def test_another_client_lists_calls_and_reads_and_gets_errors(tmp_path: Path, client: str) -> None:
+def test_another_client_lists_calls_and_reads_and_gets_errors(tmp_path: Path, client: str):
     write_settings(tmp_path, {"gallery": gallery_entry()}, store="memory")
     gateway = [warm_python(), *AS_A_PROCESS, "serve", "--stdio"]
     process = subprocess.run(

@@ -46,7 +46,7 @@ def wait_until_ended(servers: WarmServers, *pids: int) -> None:
     wait_until(lambda: not servers.folders(), "no process and no file is left")
 
 
-async def test_clients_that_come_at_once_share_one_process(servers: WarmServers) -> None:
+async def test_clients_that_come_at_once_share_one_process(servers: WarmServers):
     pids: list[int] = []
 
     async def use() -> None:
@@ -73,14 +73,14 @@ async def test_clients_that_come_at_once_share_one_process(servers: WarmServers)
 
 def test_another_value_of_a_variable_means_another_process(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     before = warm.place_of(servers.file)
     assert warm.place_of(servers.file) == before
     monkeypatch.setenv("TOKEN", "another")
     assert warm.place_of(servers.file).socket != before.socket
 
 
-def test_an_idle_process_ends(servers: WarmServers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_idle_process_ends(servers: WarmServers, capsys: pytest.CaptureFixture[str]):
     result = servers.run("--socket", "--idle", "1")
     assert result.returncode == 0, result.stderr
     assert "serve --attach" in result.stdout
@@ -90,9 +90,7 @@ def test_an_idle_process_ends(servers: WarmServers, capsys: pytest.CaptureFixtur
     assert "No process keeps" in capsys.readouterr().out
 
 
-def test_a_process_that_cannot_start_is_reported_with_the_end_of_its_log(
-    servers: WarmServers,
-) -> None:
+def test_a_process_that_cannot_start_is_reported_with_the_end_of_its_log(servers: WarmServers):
     with pytest.raises(warm.WarmProcessFailed, match=r"No such option.*--nonsense"):
         warm.ensure(warm.place_of(servers.file), ["--nonsense"])
 
@@ -125,7 +123,7 @@ def running(servers: WarmServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
 
 def test_another_user_is_refused_on_both_sides(
     running: tuple[warm.WarmPlace, Bridge], monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     place, _ = running
     with relay.connect(str(place.socket)) as connection:
         assert relay.peer_uid(connection) == os.getuid()
@@ -157,7 +155,7 @@ def run_relay(*words: str) -> Generator[tuple[subprocess.Popen[bytes], socket.so
     shutil.rmtree(folder)
 
 
-def test_a_relay_passes_on_the_end_of_its_input_and_the_answer_after_it() -> None:
+def test_a_relay_passes_on_the_end_of_its_input_and_the_answer_after_it():
     with run_relay() as (child, connection):
         assert child.stdin is not None
         child.stdin.write(b"question")
@@ -170,7 +168,7 @@ def test_a_relay_passes_on_the_end_of_its_input_and_the_answer_after_it() -> Non
         assert (child.stdout.read(), child.wait(SECONDS)) == (b"answer", 0)
 
 
-def test_a_relay_that_is_refused_runs_the_server_itself() -> None:
+def test_a_relay_that_is_refused_runs_the_server_itself():
     with run_relay("1", '{"server": "x"}', "cat") as (child, connection):
         assert connection.recv(100) == b'{"server": "x"}\n'
         connection.sendall(b'{"error": "it is off"}\n')

@@ -56,7 +56,7 @@ def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.anyio
-async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(folder: Path) -> None:
+async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(folder: Path):
     """Only messages of the protocol are on stdout; no process outlives the client."""
     async with client_of([warm_python(), *AS_A_PROCESS, "serve", "--stdio"]) as client:
         total = await client.call_tool("gallery_add", {"a": 1, "b": 2})
@@ -67,9 +67,7 @@ async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(fo
 
 
 @pytest.mark.anyio
-async def test_over_http_each_group_has_an_address_and_each_client_needs_the_token(
-    folder: Path,
-) -> None:
+async def test_over_http_each_group_has_an_address_and_each_client_needs_the_token(folder: Path):
     """The page itself needs no token. Other refusals are in test_guard.py."""
     with serving("--admin") as (process, address):
         base = address.removesuffix("/mcp")
@@ -98,7 +96,7 @@ async def test_over_http_each_group_has_an_address_and_each_client_needs_the_tok
 
 def test_options_that_exclude_each_other_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     """They are refused before anything starts."""
     for words, message in {
         (): "Give one of --stdio, --http, --socket",

@@ -23,7 +23,7 @@ def names(result: ToolResult) -> list[str]:
     return [x["name"] for x in result.structured["tools"]]
 
 
-def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
+def test_a_client_finds_reads_and_calls_a_tool(connect: Connect):
     """Spec 3: search, explain, call; a client's model can call only listed tools."""
     client = connect(tools="search")
     matches = client.call("tool_search", query="lend somebody a book")
@@ -36,7 +36,7 @@ def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
         assert result.structured == {"loan": "b7 to Ada"}
 
 
-def test_a_tool_is_selected_and_a_request_planned(connect: Connect) -> None:
+def test_a_tool_is_selected_and_a_request_planned(connect: Connect):
     client = connect()
     selected = client.call("select_tool", request="find books about the sea")
     assert names(selected)[0] == "library_find_books"
@@ -45,9 +45,7 @@ def test_a_tool_is_selected_and_a_request_planned(connect: Connect) -> None:
     assert names(planned) == ["library_find_books", "library_lend"]
 
 
-def test_a_wrong_name_is_an_error_result_with_the_nearest_names(
-    folder: Path, connect: Connect
-) -> None:
+def test_a_wrong_name_is_an_error_result_with_the_nearest_names(folder: Path, connect: Connect):
     write_settings(folder, mcpServers={"gone": {"command": "no-such-program"}})
     client = connect()
     mistakes: list[tuple[str, dict[str, Any], str]] = [
@@ -62,7 +60,7 @@ def test_a_wrong_name_is_an_error_result_with_the_nearest_names(
         assert message in result.text
 
 
-def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Connect) -> None:
+def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Connect):
     many = many_tools()
     write_settings(folder, mcpServers={"many": catalog_entry(folder / "many.jsonl", many)})
     client = connect(names=("many",))
@@ -77,7 +75,7 @@ def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Conne
     assert {x.structured["total"] for x in pages} == {len(expected)}
 
 
-def test_an_endpoint_offers_only_its_own_tools(folder: Path, connect: Connect) -> None:
+def test_an_endpoint_offers_only_its_own_tools(folder: Path, connect: Connect):
     """A toolbelt or group is a virtual server."""
     write_settings(folder, groups={"letters": {"include": ["library/write_letter"]}})
     client = connect(names=("letters",), tools="search")
@@ -99,6 +97,6 @@ def test_an_endpoint_offers_only_its_own_tools(folder: Path, connect: Connect) -
 )
 def test_tools_that_do_not_fit_are_found_by_search_instead_of_listed(
     folder: Path, connect: Connect, tools: Listing, budget: int, names: set[str]
-) -> None:
+):
     write_settings(folder, toolSearch={"alwaysShown": ["library/lend"], "tokenBudget": budget})
     assert {*connect(tools=tools).list_tools()} == names

@@ -37,7 +37,7 @@ def view_of(bridge: Bridge) -> dict[str, Any]:
 
 def test_runs_share_the_process_of_a_server_and_get_the_same_as_without_it(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     with Bridge.open(servers.file) as bridge:
         alone, view = process_of(bridge), view_of(bridge)
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
@@ -55,7 +55,7 @@ def test_runs_share_the_process_of_a_server_and_get_the_same_as_without_it(
 
 def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_usual(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     with Bridge.open(servers.file) as bridge:
         process_of(bridge)
@@ -75,7 +75,7 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
 
 def test_a_shared_server_asks_the_person_of_the_run(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     servers.file.write_text(json.dumps({"mcpServers": {"asking": asking_entry(startTimeout=60)}}))
     with Bridge.open(servers.file, answer=lambda _: Answer("accept", {"colour": "red"})) as bridge:
@@ -89,7 +89,7 @@ def test_a_shared_server_asks_the_person_of_the_run(
 )
 def test_servers_behind_a_url_and_servers_with_state_are_not_shared(
     entry: dict[str, Any], servers: WarmServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     servers.file.write_text(json.dumps({"mcpServers": {"notes": entry}}))
     settings = load_settings(servers.file)
@@ -100,7 +100,7 @@ def test_servers_behind_a_url_and_servers_with_state_are_not_shared(
 @pytest.mark.parametrize("is_on", ["1", "0"])
 def test_changed_settings_need_a_new_bridge_if_another_process_keeps_the_servers(
     servers: WarmServers, monkeypatch: pytest.MonkeyPatch, is_on: str
-) -> None:
+):
     """That process belongs to the old settings."""
     monkeypatch.setenv(warm.WARM_VARIABLE, is_on)
     with Bridge(load_settings(servers.file)) as bridge:

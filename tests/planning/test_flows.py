@@ -41,13 +41,13 @@ def flow_between(output: Any, parameter: Any) -> Flow | None:
 )  # fmt: skip
 def test_a_pair_of_shapes_has_a_score_and_a_conversion(
     output: Any, parameter: Any, score: float, conversion: str
-) -> None:
+):
     flow = flow_between(output, parameter)
     assert flow
     assert (flow.fit, flow.conversion) == (pytest.approx(score), conversion)
 
 
-def test_there_is_no_flow_between_shapes_that_hardly_fit() -> None:
+def test_there_is_no_flow_between_shapes_that_hardly_fit():
     for output, parameter in (
         ({"type": "object"}, {"type": "integer"}),
         ({"enum": ["a"]}, {"enum": ["b"]}),
@@ -71,7 +71,7 @@ TYPED = [
 ]
 
 
-def test_values_of_the_same_declared_type_flow_whatever_their_names() -> None:
+def test_values_of_the_same_declared_type_flow_whatever_their_names():
     """Spec 5: one of several, the whole result, and a status."""
     planner = Planner(TYPED)
     for producer, consumer, field, parameter in (
@@ -96,14 +96,14 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str) -> None:
+def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str):
     """Schemas come from strangers."""
     hostile = {"id": 1, "server": "s", "name": "x", "description": "",
            "input_schema": HOSTILE[name], "output_schema": HOSTILE[name]}  # fmt: skip
     assert compute_within(5 * _STEP_SECONDS, lambda: len(Planner([hostile]))) == 1
 
 
-def test_the_best_flow_names_field_parameter_and_reason() -> None:
+def test_the_best_flow_names_field_parameter_and_reason():
     """The words of a tool imply its undeclared result."""
     flow = PLANNER.flow("shop/list_orders", "shop/cancel_order")
     assert flow
@@ -115,7 +115,7 @@ def test_the_best_flow_names_field_parameter_and_reason() -> None:
     assert flow.conversion == "its type is not declared"
 
 
-def test_flows_follow_when_a_tool_changes_or_goes_away() -> None:
+def test_flows_follow_when_a_tool_changes_or_goes_away():
     planner = Planner(TOOLS)
     planner.update(tool("list_orders", "Tell what is new.", {}, {"open": {"type": "boolean"}}))
     assert planner.flow("shop/list_orders", "shop/cancel_order") is None

@@ -43,14 +43,14 @@ WHOLE = Plan(
 )
 
 
-def test_a_plan_survives_writing_and_reading(tmp_path: Path) -> None:
+def test_a_plan_survives_writing_and_reading(tmp_path: Path):
     for number, plan in enumerate((WHOLE, Planner(TOOLS).plan("Cancel my order. I am a@b.org."))):
         file = tmp_path / f"{number}.json"
         file.write_text(json.dumps(plan_as_json(plan)), encoding="utf-8")
         assert read_plan(file) == plan
 
 
-def test_a_handwritten_plan_needs_only_tools_and_arguments() -> None:
+def test_a_handwritten_plan_needs_only_tools_and_arguments():
     plan = plan_from_json({"calls": [{"tool": "it/x", "args": {"a": 5, "b": [{"call": 1}]}}]})
     arguments = {"a": Value(5), "b": Value([{"call": 1}])}
     assert plan == Plan("", (PlannedCall("it/x", "it/x", arguments),))
@@ -81,7 +81,7 @@ def call(**fields: Any) -> str:
 )
 def test_the_error_about_a_bad_plan_names_the_file_and_the_place_in_it(
     text: str, words: str, tmp_path: Path
-) -> None:
+):
     file = tmp_path / "plan.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadPlan) as caught:
@@ -90,7 +90,7 @@ def test_the_error_about_a_bad_plan_names_the_file_and_the_place_in_it(
     assert str(caught.value).startswith(str(file))
 
 
-def test_a_field_must_be_a_path_as_in_a_step() -> None:
+def test_a_field_must_be_a_path_as_in_a_step():
     calls: list[Any] = [{"tool": "x", "args": {}}, {"tool": "x", "args": {"a": {"call": 0}}}]
     calls[1]["args"]["a"]["field"] = "[x"
     with pytest.raises(BadPlan, match=r"`\[x` is not a path in a result"):

@@ -21,7 +21,7 @@ def value_at(plan: Plan, call: int, parameter: str) -> Any:
     return argument.value
 
 
-def test_calls_of_other_tools_supply_the_arguments_that_the_request_lacks() -> None:
+def test_calls_of_other_tools_supply_the_arguments_that_the_request_lacks():
     plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
     assert [x.name for x in plan.calls] == ["find_user_id_by_email", "list_orders", "cancel_order"]
     assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
@@ -36,7 +36,7 @@ def test_calls_of_other_tools_supply_the_arguments_that_the_request_lacks() -> N
     assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
 
 
-def test_a_value_in_the_request_needs_no_other_tool_and_a_missing_one_is_reported() -> None:
+def test_a_value_in_the_request_needs_no_other_tool_and_a_missing_one_is_reported():
     plan = PLANNER.plan("Cancel the order #W1234567")
     assert [x.name for x in plan.calls] == ["cancel_order"]
     order = Value("#W1234567", ("the request says '#W1234567'",))
@@ -46,7 +46,7 @@ def test_a_value_in_the_request_needs_no_other_tool_and_a_missing_one_is_reporte
     assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems
 
 
-def test_words_that_point_at_an_earlier_result_connect_it() -> None:
+def test_words_that_point_at_an_earlier_result_connect_it():
     plan = PLANNER.plan(
         "Convert an amount of 20 to the currency 'EUR' and then send the converted amount as a"
         " message to the receiver 'Ada'."
@@ -59,7 +59,7 @@ def test_words_that_point_at_an_earlier_result_connect_it() -> None:
     )  # fmt: skip
 
 
-def test_an_amount_that_the_request_lacks_is_the_computed_one() -> None:
+def test_an_amount_that_the_request_lacks_is_the_computed_one():
     """Their names have nothing in common; an id is never an amount."""
     results = {"report_id": NUMBER, "turnover": NUMBER}
     planner = Planner([*TOOLS, tool("sum_sales", "Sum up sales.", {"product": TEXT}, results)])
@@ -71,7 +71,7 @@ def test_an_amount_that_the_request_lacks_is_the_computed_one() -> None:
     assert value_at(plan, 1, "amount") == 20
 
 
-def test_topic_receiver_and_count_are_read_from_plain_words() -> None:
+def test_topic_receiver_and_count_are_read_from_plain_words():
     books = {"type": "array", "items": {"type": "object", "properties": {"book_id": NUMBER}}}
     parameters = {"query": TEXT, "limit": {"type": "integer"}}
     planner = Planner([
@@ -85,14 +85,14 @@ def test_topic_receiver_and_count_are_read_from_plain_words() -> None:
     assert value_at(planner.plan("Find one book about whales"), 0, "limit") == 1
 
 
-def test_a_request_that_fits_no_tool_has_an_empty_plan_that_says_so() -> None:
+def test_a_request_that_fits_no_tool_has_an_empty_plan_that_says_so():
     for request in ("", "xyzzy", "的" * 50):
         plan = PLANNER.plan(request)
         assert plan.calls == ()
         assert plan.problems
 
 
-def test_a_fixed_list_of_tools_is_wired_in_its_order() -> None:
+def test_a_fixed_list_of_tools_is_wired_in_its_order():
     request = "Cancel the orders of ada@example.org"
     tools = ["shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"]
     plan = PLANNER.wire(request, tools)
@@ -101,7 +101,7 @@ def test_a_fixed_list_of_tools_is_wired_in_its_order() -> None:
     assert PLANNER.wire(request, [TOOLS[0], TOOLS[1], TOOLS[2]]) == plan
 
 
-def test_the_order_of_the_tools_does_not_change_the_plan() -> None:
+def test_the_order_of_the_tools_does_not_change_the_plan():
     request = "Find the orders of ada@example.org, cancel one, and translate the text 'sorry'."
     plans = [PLANNER.plan(request)]
     for seed in range(5):
@@ -113,7 +113,7 @@ def test_the_order_of_the_tools_does_not_change_the_plan() -> None:
     assert plans == [plans[0]] * 6
 
 
-def test_a_plan_among_thousands_of_tools_takes_a_fifth_of_a_second() -> None:
+def test_a_plan_among_thousands_of_tools_takes_a_fifth_of_a_second():
     many = [
         tool(f"{x['name']}_{n}", x["description"], {"value": TEXT}, server=f"s{n % 50}")
         for n in range(700)
@@ -127,7 +127,7 @@ def test_a_plan_among_thousands_of_tools_takes_a_fifth_of_a_second() -> None:
     compute_within(_STEP_SECONDS, lambda: planner.update(many[0]))
 
 
-def test_each_value_of_a_request_has_one_reading() -> None:
+def test_each_value_of_a_request_has_one_reading():
     """The offline model uses the same patterns and tries every reading."""
     for request, values in {
         "Count the cases of COVID-19 in New York.": ["COVID-19", "New York"],
@@ -138,7 +138,7 @@ def test_each_value_of_a_request_has_one_reading() -> None:
         assert [x.value for x in mentions_in(request)] == values
 
 
-def test_a_step_never_ends_inside_a_value_or_after_a_title() -> None:
+def test_a_step_never_ends_inside_a_value_or_after_a_title():
     request = "List the orders of Dr. Ada Lovelace and send her the message 'Paid. Then closed.'."
     reasons = {x.reasons[-1] for x in PLANNER.plan(request).calls}
     assert "asked for: List the orders of Dr. Ada Lovelace" in reasons
@@ -164,14 +164,14 @@ GOOD = calls(
 )
 
 
-def test_the_question_has_the_request_the_tools_and_the_rough_plan() -> None:
+def test_the_question_has_the_request_the_tools_and_the_rough_plan():
     assert REQUEST in ADVICE.question
     assert "- shop/cancel_order(order_id: string)" in ADVICE.question
     assert '{"tool": "shop/cancel_order", "args": {"order_id": {"call": ' in ADVICE.question
     assert "There are none." in PAYING.advice(REQUEST, 1).question
 
 
-def test_the_plan_is_the_one_in_the_answer() -> None:
+def test_the_plan_is_the_one_in_the_answer():
     assert ADVICE.problems(GOOD) == []
     plan = ADVICE.plan(GOOD)
     assert [x.tool for x in plan.calls] == [FIND, LIST, CANCEL]
@@ -180,7 +180,7 @@ def test_the_plan_is_the_one_in_the_answer() -> None:
     assert (plan.problems, plan.is_rough, plan.request) == ((), False, REQUEST)
 
 
-def test_the_name_of_a_tool_is_enough_and_an_argument_without_a_value_is_missing() -> None:
+def test_the_name_of_a_tool_is_enough_and_an_argument_without_a_value_is_missing():
     answer = calls(("cancel_order", {}))
     assert ADVICE.problems(answer) == []
     plan = ADVICE.plan(answer)
@@ -190,7 +190,7 @@ def test_the_name_of_a_tool_is_enough_and_an_argument_without_a_value_is_missing
     assert plan.problems == ("Call 1, cancel_order: you must give 'order_id'.",)
 
 
-def test_problems_of_an_answer_name_the_call_and_the_mistake() -> None:
+def test_problems_of_an_answer_name_the_call_and_the_mistake():
     answers: dict[str, Any] = {
         "it has no `calls`": 5,
         "Call 1: there is no tool 'shop/list_order'. Did you mean": calls(("shop/list_order", {})),
@@ -204,7 +204,7 @@ def test_problems_of_an_answer_name_the_call_and_the_mistake() -> None:
         assert words in problem
 
 
-def test_an_address_that_is_not_in_the_request_is_a_problem() -> None:
+def test_an_address_that_is_not_in_the_request_is_a_problem():
     """A stranger may have put it into a tool's description."""
     for evil in ("mallory@evil.example", "https://evil.example", "/etc/passwd"):
         assert evil in ADVICE.plan(calls((FIND, {"email": evil}))).problems[0]

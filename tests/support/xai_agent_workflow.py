@@ -6,6 +6,7 @@ Its classes are stand-ins of our own, in `other_libraries`: the same names of cl
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from tools.components import all_components
 from tools.workflows import Argument, LiteralNode, Workflow
 from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
+from xai_mcp_agent.drawing.rules import Document
 
 OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
 QUESTION = [{"role": "user", "content": "What time is it?"}]
@@ -59,6 +61,14 @@ def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
     time = flow.node("GetCurrentTime")
     flow.side(tool, time, flow.node("AgentToolOutput", results=[time["time_str"]]))
     return flow
+
+
+def worn_document(*wears: Callable[[Document], None]) -> Document:
+    """Return the content of its file after these changes."""
+    document = xai_agent_workflow().document()
+    for wear in wears:
+        wear(document)
+    return document
 
 
 def install(library: str, folder: Path) -> Path:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas_file import load, nodes_of
+from tests.support.canvas_file import Document, load, nodes_of
 from tests.support.commands import Cli, at_terminal
 from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from xai_mcp_agent.cli.adopt.command import Target, adopt_file
+from tools.workflows import Workflow
+from xai_mcp_agent.cli.adopt.command import FileReport, Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
 from xai_mcp_agent.cli.output import WriteFailed
 
@@ -32,6 +33,13 @@ def save(folder: Path, stem: str, text: str = TEXT) -> Path:
     file = folder / f"{stem}.xircuits"
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def adopt(folder: Path, workflow: Workflow | Document) -> tuple[FileReport, Document]:
+    """Adopt a workflow, also one after another; return the report and the resulting document."""
+    text = workflow.text() if isinstance(workflow, Workflow) else json.dumps(workflow)
+    report = adopt_file(save(folder, "clock", text), Target(overwrite=True))
+    return report, load(report.written or report.file)
 
 
 def is_adopted(file: Path) -> bool:

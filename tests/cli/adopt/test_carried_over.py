@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.adopt.test_adopt import save
+from tests.cli.adopt.test_adopt import adopt
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.old_workflows import wear
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
@@ -105,9 +105,7 @@ def test_an_unclear_address_must_be_decided_before_the_workflow_runs(
     assert (first.node, first.port, first.to_do) == ("AgentInit", "base_url", True)
 
 
-def test_a_workflow_without_agents_reports_that_others_do_not_get_its_address(
-    tmp_path: Path,
-):
+def test_a_workflow_without_agents_reports_that_others_do_not_get_its_address(tmp_path: Path):
     flow = Workflow("flow", upstream_components())
     flow.main(
         flow.node("OpenAIAuthorize", base_url=OURS),
@@ -128,9 +126,9 @@ def weather(**more: Any) -> tuple[Workflow, Any]:
     return flow, tool
 
 
-def parameters_of(file: Path) -> str:
+def parameters_of(document: Document) -> str:
     """Return the text of the literal at the tool's port `parameters`."""
-    nodes = nodes_of(load(file))
+    nodes = nodes_of(document)
     (tool,) = [x for x in nodes if x["name"] == "AgentDefineTool"]
     (port,) = [x for x in tool["ports"] if x["label"] == "parameters"]
     literals = [x for x in nodes if x["name"] == "Literal Dict"]
@@ -145,31 +143,25 @@ def test_arguments_that_nodes_look_up_become_parameters(tmp_path: Path):
     days = flow.node("GetDictValue", obj=tool["tool_args"], name="days")
     wait = flow.node("SleepComponent", sleep_timer=days["value"])
     flow.side(tool, city, days, wait, flow.node("Print", msg=city["out_item"]))
-    report = adopt_file(save(tmp_path, "weather", flow.text()))
-    assert report.written
-    assert json.loads("{" + parameters_of(report.written) + "}") == {
-        "city": "string", "days": "number",
-    }  # fmt: skip
+    report, document = adopt(tmp_path, flow)
+    parameters = json.loads("{" + parameters_of(document) + "}")
+    assert parameters == {"city": "string", "days": "number"}
     (remark,) = [x for x in report.remarks if x.port == "parameters"]
     assert "`city` (string), `days` (number)" in remark.text
 
 
 def test_arguments_that_code_reads_become_parameters(tmp_path: Path):
-    for number, code in enumerate(('tool_args["zone"]', "x = tool_args.get('zone', 1)")):
+    for code in ('tool_args["zone"]', "x = tool_args.get('zone', 1)"):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=code))
-        target = adopt_file(save(tmp_path, f"weather{number}", flow.text())).written
-        assert target
-        assert parameters_of(target) == '"zone": "string"'
+        assert parameters_of(adopt(tmp_path, flow)[1]) == '"zone": "string"'
 
 
-def test_a_tool_is_reported_if_it_is_unclear_which_arguments_it_reads(
-    tmp_path: Path,
-):
+def test_a_tool_is_reported_if_it_is_unclear_which_arguments_it_reads(tmp_path: Path):
     for port, texts in (("tool_args", ["it is unclear what is read"]), ("tool_input", [])):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=tool[port]))
-        report = adopt_file(save(tmp_path, port, flow.text()))
+        report, _ = adopt(tmp_path, flow)
         remarks = [x.text for x in report.remarks if x.port == "parameters"]
         assert [x in y for x, y in zip(texts, remarks, strict=True)] == [True] * len(texts)
 
@@ -177,14 +169,14 @@ def test_a_tool_is_reported_if_it_is_unclear_which_arguments_it_reads(
 def test_a_node_that_uses_internals_of_xai_agent_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for number, (code, uses) in enumerate((
+    for code, uses in (
         ("ctx['agent_clock']['conversation']", "`ctx['agent_...']`"),
         ('ctx.get(f"toolbelt_{name}")', "`ctx['toolbelt_...']`"),
         ("from xai_components.xai_agent.agent_components import Memory", "`xai_agent.agent_comp"),
-    )):  # fmt: skip
+    ):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=code))
-        report = adopt_file(save(tmp_path, f"weather{number}", flow.text()))
+        report, _ = adopt(tmp_path, flow)
         (remark,) = [x for x in report.remarks if "of xai-agent, which" in x.text]
         assert (remark.node, remark.to_do, uses in remark.text) == ("Print", True, True)
     folder = tmp_path / "xai_components" / "mine"
@@ -199,6 +191,6 @@ def test_a_node_that_uses_internals_of_xai_agent_is_reported(
     flow.side(tool, flow.node("Print", msg="y"))
     document = flow.document()
     wear.at_path("xai_components/mine/mine.py", "Print")(document)
-    report = adopt_file(save(tmp_path, "weather", json.dumps(document)))
+    report, _ = adopt(tmp_path, document)
     nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
     assert nodes == {"Print"}

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.canvas_file import Document, links_of, load, nodes_of
-from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tests.cli.adopt.test_adopt import adopt
+from tests.support.canvas_file import Document, links_of, nodes_of
+from tests.support.xai_agent_workflow import upstream_components, worn_document
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import ChangedPort
 from xai_mcp_agent.drawing.components import our_components
 
-ORIGINAL = xai_agent_workflow().document()
+ORIGINAL = worn_document()
 # What adopting may change; all else of a node or port stays as it is.
 OURS_OF_NODE = {"color", "extras", "ports", "portsInOrder", "portsOutOrder"}
 OURS_OF_PORT = {"name", "label", "varName", "dataType"}
@@ -27,14 +25,6 @@ OURS_OF_PORT = {"name", "label", "varName", "dataType"}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def adopt(folder: Path, document: Document) -> tuple[FileReport, Document]:
-    """Adopt a document; return the report and the resulting document."""
-    file = folder / "clock.xircuits"
-    file.write_text(json.dumps(document), encoding="utf-8")
-    report = adopt_file(file)
-    return report, load(report.written or file)
 
 
 def remarks_of(report: FileReport) -> dict[str, bool]:
@@ -54,15 +44,9 @@ def without(item: dict[str, Any], keys: set[str]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key not in keys}
 
 
-def edited(edit: Callable[[Document], None]) -> Document:
-    changed = copy.deepcopy(ORIGINAL)
-    edit(changed)
-    return changed
-
-
 def with_text(text: str, name: str) -> Document:
     """Return the workflow of the tests with another text in a port of AgentInit."""
-    document = copy.deepcopy(ORIGINAL)
+    document = worn_document()
     for port in node(document, "AgentInit")["ports"]:
         if port["varName"].endswith(name):
             (link,) = [x for x in links_of(document) if x["targetPort"] == port["id"]]
@@ -117,24 +101,20 @@ def test_a_type_of_xai_agent_becomes_ours_at_both_ends_of_a_link(folder: Path):
 
 
 def test_the_report_names_the_source_of_the_key_and_the_libraries_still_needed(folder: Path):
-    key, library = remarks_of(adopt(folder, ORIGINAL)[0]).items()
-    assert "OPENAI_API_KEY" in key[0]
-    assert "`api_key`" in key[0]
-    assert key[1]
-    assert "still needs the library xai_openai" in library[0]
-    assert not library[1]
+    key, library = adopt(folder, ORIGINAL)[0].remarks
+    assert ("OPENAI_API_KEY" in key.text, "`api_key`" in key.text, key.to_do) == (True,) * 3
+    assert "still needs the library xai_openai" in library.text
+    assert not library.to_do
 
 
 def test_a_node_that_only_xai_agent_has_is_reported_and_stays(folder: Path):
     def rename(document: Document) -> None:
         node(document, "AgentRun")["name"] = "AgentMeditate"
 
-    document = edited(rename)
+    document = worn_document(rename)
     report, after = adopt(folder, document)
-    (text,) = [
-        x for x in remarks_of(report) if x.startswith("AgentMeditate: there is no such node here")
-    ]
-    assert remarks_of(report)[text]
+    says = "AgentMeditate: there is no such node here"
+    assert [to_do for x, to_do in remarks_of(report).items() if x.startswith(says)] == [True]
     assert node(after, "AgentMeditate") == node(document, "AgentMeditate")
     again = adopt_file(report.written or folder)
     assert again.status == "nothing to do"
@@ -151,7 +131,7 @@ def test_a_wired_port_that_our_class_lacks_is_reported(folder: Path, is_wired: b
             for link in port["links"]:
                 del document["layers"][0]["models"][link]
 
-    report, document = adopt(folder, edited(rename))
+    report, document = adopt(folder, worn_document(rename))
     texts = [x for x in remarks_of(report) if "`dialogue`" in x]
     assert [remarks_of(report)[x] for x in texts] == [True] * is_wired
     labels = [x["label"] for x in node(document, "AgentRun")["ports"]]
@@ -178,8 +158,7 @@ def test_a_provider_that_is_unknown_or_needs_an_extra_is_reported(
 def test_doubled_braces_in_a_prompt_are_reported(folder: Path):
     """xai-agent fills a prompt with str.format; here other braces stay (design.md, section 4)."""
     for prompt, count in (('Answer {{"a": 1}}.', 1), ("{tools} {{tools}}", 0)):
-        (own := folder / str(count)).mkdir()
-        remarks = remarks_of(adopt(own, with_text(prompt, "system_prompt"))[0])
+        remarks = remarks_of(adopt(folder, with_text(prompt, "system_prompt"))[0])
         assert len([x for x in remarks if "braces" in x]) == count
 
 
@@ -197,7 +176,7 @@ def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder:
         (port,) = [x for x in node(document, "AgentMakeToolbelt")["ports"] if x["label"] == "name"]
         port |= {"name": "parameter-string-title", "label": "title", "varName": "title"}
 
-    document = edited(rename)
+    document = worn_document(rename)
     report, after = adopt(folder, document)
     assert len(report.adopted) == 5
     assert node(after, "AgentMakeToolbelt") == node(document, "AgentMakeToolbelt")
@@ -211,9 +190,9 @@ def test_several_values_of_one_port_keep_their_places(folder: Path):
     tool = flow.node("AgentDefineTool", tool_name="t", description="Tells.")
     flow.main(flow.node("Print", msg="x"))
     flow.side(tool, time, flow.node("AgentToolOutput", results=[time["time_str"], "now", "then"]))
-    document = flow.document()
-    report, after = adopt(folder, document)
-    values = [x for x in node(after, "AgentToolOutput")["ports"] if x["dataType"] == "dynalist"]
-    before = [x for x in node(document, "AgentToolOutput")["ports"] if x["dataType"] == "dynalist"]
-    assert values == before
-    assert report.remarks == ()
+    report, after = adopt(folder, flow)
+    before, values = (
+        [x for x in node(document, "AgentToolOutput")["ports"] if x["dataType"] == "dynalist"]
+        for document in (flow.document(), after)
+    )
+    assert (values, report.remarks) == (before, ())

@@ -12,26 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.adopt.test_adopt import save
-from tests.support.canvas_file import Document, lead_back, links_of, load, nodes_of, problems
+from tests.cli.adopt.test_adopt import adopt, save
+from tests.support.canvas_file import Document, lead_back, links_of, nodes_of, problems
 from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
-from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tests.support.xai_agent_workflow import upstream_components, worn_document, xai_agent_workflow
 from tools.workflows import LiteralNode, Workflow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow, WorkflowFileError
 
 KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
-PLAIN = xai_agent_workflow().document()
-
-
-def worn(*wears: Callable[[Document], None]) -> Document:
-    document = copy.deepcopy(PLAIN)
-    for one in wears:
-        one(document)
-    return document
+PLAIN = worn_document()
 
 
 def unlisted(document: Document) -> None:
@@ -61,7 +54,7 @@ def repaired(document: Document) -> tuple[Document, str]:
 def test_faults_of_a_drawing_are_repaired_and_reported(
     wears: list[Callable[[Document], None]], says: str
 ):
-    document = worn(*wears)
+    document = worn_document(*wears)
     after, remarks = repaired(document)
     assert after != document
     assert problems(after, "clock", upstream_components()) == []
@@ -70,21 +63,18 @@ def test_faults_of_a_drawing_are_repaired_and_reported(
 
 
 def test_a_generated_file_and_a_flow_with_a_loop_are_adopted(tmp_path: Path):
-    target = adopt_file(save(tmp_path, "clock", json.dumps(worn(wear.of_a_script)))).written
-    assert target
-    assert {x["type"] for x in links_of(load(target))} == {"triangle-link", "parameter-link"}
-    document = worn()
-    lead_back(document, "AgentToolOutput", "GetCurrentTime")
-    target = adopt_file(save(tmp_path, "loop", json.dumps(document))).written
-    assert target
-    assert "back" in {x["id"] for x in links_of(load(target))}
+    _, document = adopt(tmp_path, worn_document(wear.of_a_script))
+    assert {x["type"] for x in links_of(document)} == {"triangle-link", "parameter-link"}
+    loop = worn_document()
+    lead_back(loop, "AgentToolOutput", "GetCurrentTime")
+    assert "back" in {x["id"] for x in links_of(adopt(tmp_path, loop)[1])}
 
 
 def test_a_sound_drawing_stays_as_it_is_and_two_ports_with_one_id_are_refused(
     tmp_path: Path, cli: Cli
 ):
     assert repaired(PLAIN) == (PLAIN, "")
-    document = worn()
+    document = worn_document()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
     second["ports"][0]["id"] = first["ports"][0]["id"]
     status, out, err = cli("adopt", str(save(tmp_path, "twins", json.dumps(document))))

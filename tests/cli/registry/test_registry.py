@@ -1,5 +1,7 @@
 """`xai-mcp-agent registry`: signals about a server, the entry it writes, and its only start.
 
+All signals and the manifest of a server are in the oracle of commands.
+
 Who decided it: the issue ("Registries"), reference graph_and_planning.md section 8.
 """
 
@@ -13,12 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import AS_A_PROCESS, Cli
-from tests.support.registry_service import (
-    OFFICIAL,
-    RegistryService,
-    document,
-    invalid,
-)
+from tests.support.registry_service import OFFICIAL, RegistryService, invalid
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from tests.support.watchdog import compute_within
@@ -62,34 +59,16 @@ def test_sync_reports_refused_servers_and_faults_within_its_time_limit(
 # Adding
 
 
-def test_add_writes_an_entry_that_is_switched_off_and_pinned(
-    work: Path, service: RegistryService, offer: Any
-):
-    result = offer(f"add {NOTES}")
-    assert list(entries(work)) == ["library", "notes"]
-    assert entries(work)["notes"] == result["entry"] == {
-        "command": "npx",
-        "args": ["-y", "@example-org/notes-mcp@1.4.0", "${NOTES_DIR}", "--log-level", "info"],
-        "env": {"NOTES_TOKEN": "${NOTES_TOKEN}", "NOTES_LOCALE": "en"},
-        "description": "Keeps short notes in a folder of the user.",
-        "lock": True,
-        "disabled": True,
-        "registry": {
-            "from": service.url,
-            "name": NOTES,
-            "version": "1.4.0",
-            "digest": result["digest"],
-            "checksum": document("npm/packument-version.json")["dist"]["integrity"],
-        },
-    }  # fmt: skip
-    assert [(x["variable"], x["secret"]) for x in result["needs"]] == [
-        ("NOTES_TOKEN", True), ("NOTES_DIR", False),
-    ]  # fmt: skip
+def test_add_writes_an_entry_that_is_switched_off_and_pinned(work: Path, offer: Any):
+    """The oracle of commands has the whole entry and what it needs."""
+    entry = offer(f"add {NOTES}")["entry"]
+    assert (entry["disabled"], entry["lock"]) == (True, True)
+    assert entry["args"][:2] == ["-y", "@example-org/notes-mcp@1.4.0"]
+    assert [*entries(work).items()][1:] == [("notes", entry)]
     assert "// mine" in (work / "mcp_settings.json").read_text()
     read = load_settings(work / "mcp_settings.json")
     assert read.sources["notes"].disabled
-    assert read.problems == {}
-    assert read.notes == ()
+    assert (read.problems, read.notes) == ({}, ())
 
 
 def test_an_added_server_needs_an_agreement_once_it_is_switched_on(
@@ -121,31 +100,6 @@ def test_registries_of_a_strangers_settings_are_not_asked(
     cli("registry sync team").shows()
 
 
-def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
-    """Spec 5, registry integration."""
-    result = offer(f"show {NOTES}")
-    texts = [f"{x['about']}: {x['weight']}: {x['text']}" for x in result["signals"]]
-    for begin in (
-        "namespace: unknown: team does not check that it is by the GitHub account example-org.",
-        f"package: good: @example-org/notes-mcp confirms that it is {NOTES}.",
-        "status: told: It is the latest version.",
-        "integrity: good: Its version is exact, and its hash is noted: sha512-",
-        "integrity: warning: Its dependencies are not pinned",
-        "asks for: told: It asks for a secret, NOTES_TOKEN, for the variable NOTES_TOKEN",
-        "asks for: told: It asks for a file or folder, notes_dir, for the argument notes_dir",
-        "asks for: warning: It runs as a program on this machine",
-    ):
-        assert any(x.startswith(begin) for x in texts), (begin, texts)
-    assert entries(work).keys() == {"library"}  # show writes nothing
-    manifest = result["manifest"]
-    assert (manifest["name"], manifest["version"]) == (NOTES, "1.4.0")
-    assert manifest["download_url"].endswith("notes-mcp-1.4.0.tgz")
-    assert set(manifest) == {
-        "name", "version", "mcp_version", "schema_version", "manifest_url", "download_url",
-        "checksum", "tags", "author", "license", "dependencies",
-    }  # fmt: skip
-
-
 def test_a_version_can_be_chosen_and_a_refused_one_has_no_substitute(
     work: Path, service: RegistryService, offer: Any
 ):
@@ -153,6 +107,7 @@ def test_a_version_can_be_chosen_and_a_refused_one_has_no_substitute(
     result = offer(f"show {NOTES} --version 1.3.0")
     assert "@example-org/notes-mcp@1.3.0" in result["entry"]["args"]
     assert "warning: It is not the latest version." in signals(result, "status")
+    assert entries(work).keys() == {"library"}, "`show` writes nothing"
     assert "Known: 1.4.0, 1.3.0" in offer(f"show {NOTES} --version 9", status=1)
     service.row(NOTES)["server"]["packages"][0]["version"] = "latest"
     assert "'latest' moves" in offer(f"add {NOTES}", status=1)
