@@ -47,16 +47,14 @@ def test_the_adopted_workflow_runs_to_its_answer_with_tool_memory_and_prompt(
     assert "xai_components.xai_agent" not in script.read_text(encoding="utf-8")
     assert (result.status, result.errors) == (0, "")
     assert "It is late." in result.output.split("Executing: Print")[-1]
-    first, second = (x.body for x in endpoint.requests)
-    assert first["model"] == "gpt-5-mini"
-    tools = {x["function"]["name"] for x in first["tools"]}
-    assert {"get_current_time", "lookup_memory", "create_memory"} <= tools
-    system, question = first["messages"]
+    first, second = endpoint.requests
+    assert first.body["model"] == "gpt-5-mini"
+    assert {"get_current_time", "lookup_memory", "create_memory"} <= {*first.tool_names}
+    system, question = first.body["messages"]
     assert question == {"role": "user", "content": "What time is it?"}
     assert system["content"].startswith("You are a clock. ")
     assert "{tool" not in system["content"]
-    assert second["messages"][-1]["role"] == "tool"
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second["messages"][-1]["content"])
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second.results[-1])
 
 
 @pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")

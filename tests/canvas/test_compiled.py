@@ -144,14 +144,13 @@ def test_an_example_does_what_it_teaches(runs: Runs, name: str) -> None:
 def test_a_language_model_gets_the_tools_and_their_results_and_its_key_is_not_shown(
     runs: Runs,
 ) -> None:
-    bodies = [x.body for x in runs.requests]
-    assert {body["model"] for body in bodies} == {MODEL}
-    offered = {tool["function"]["name"] for tool in bodies[0]["tools"]}
-    assert {"library_search_books", "library_list_loans"} <= offered
-    assert bodies[0]["messages"][-1] == {"role": "user", "content": FIRST_QUESTION}
-    results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
-    assert "Moby-Dick" in results[0]
-    assert "Esi" in results[1]
+    assert {x.body["model"] for x in runs.requests} == {MODEL}
+    first, *_, last = runs.requests
+    assert {"library_search_books", "library_list_loans"} <= {*first.tool_names}
+    assert first.body["messages"][-1] == {"role": "user", "content": FIRST_QUESTION}
+    books, loans = last.results
+    assert "Moby-Dick" in books
+    assert "Esi" in loans
     assert {x.headers["authorization"] for x in runs.requests} == {f"Bearer {DUMMY_KEY}"}
     texts = [x.read_text(encoding="utf-8") for x in runs.folder.glob(f"{WITH_MODEL}.*")]
     assert not any(DUMMY_KEY in x for x in [runs.results[WITH_MODEL].output, *texts])

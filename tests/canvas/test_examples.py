@@ -9,7 +9,9 @@ import pytest
 from tests.support.canvas_file import Document, load, nodes_of, problems
 from tests.support.layout_faults import faults
 from tools.build_examples import EXAMPLES, all_examples, templates, tool_workflows
+from tools.build_lessons import all_lessons, start_of
 from tools.workflows import Workflow
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS
 from xai_mcp_agent.drawing.layout import VIEW_HEIGHT, VIEW_WIDTH
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"
@@ -24,25 +26,31 @@ def without_line_numbers(document: Document) -> Document:
 
 def test_every_workflow_is_what_its_description_makes_and_has_no_faults() -> None:
     """A port that was renamed, or a docstring that was changed, needs new examples."""
-    described = {".": all_examples(), "workflows": tool_workflows(), "templates": templates()}
-    for folder, flows in described.items():
-        files = {file.stem for file in (EXAMPLES / folder).glob("*.xircuits")}
-        assert files == {flow.name for flow in flows}
-        for flow in flows:
-            shipped = load(EXAMPLES / folder / f"{flow.name}.xircuits")
-            assert problems(shipped, flow.name) == []
-            assert faults(flow) == [], flow.name
-            built = json.loads(flow.text())
-            assert without_line_numbers(shipped) == without_line_numbers(built), REBUILD
+    folders = {".": all_examples(), "workflows": tool_workflows(), "templates": templates()}
+    flows = [(flow, EXAMPLES / folder) for folder, flows in folders.items() for flow in flows]
+    described = {home / f"{flow.name}.xircuits": flow for flow, home in (*flows, *all_lessons())}
+    assert described.keys() == set(EXAMPLES.rglob("*.xircuits"))
+    for file, flow in described.items():
+        shipped = load(file)
+        assert problems(shipped, flow.name) == []
+        assert faults(flow) == [], flow.name
+        built = json.loads(flow.text())
+        assert without_line_numbers(shipped) == without_line_numbers(built), REBUILD
 
 
-@pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
-def test_notes_explain_an_example_and_say_whether_it_goes_on_below(flow: Workflow) -> None:
-    """The window is 1366x768; an example that touches its edge is still visible as a whole."""
+@pytest.mark.parametrize(
+    "flow", [*all_examples(), *map(start_of, LESSONS)], ids=lambda flow: flow.name
+)
+def test_notes_explain_a_workflow(flow: Workflow) -> None:
     notes = [node for node in flow.nodes if node.is_note]
     assert len(notes) >= 3
     assert all(node.extras["commentInput"].isascii() for node in notes)
-    (first,) = (x for x in notes if x.name.startswith("1. "))
+
+
+@pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
+def test_the_first_note_of_an_example_says_whether_it_goes_on_below(flow: Workflow) -> None:
+    """The window is 1366x768; an example that touches its edge is still visible as a whole."""
+    (first,) = (x for x in flow.nodes if x.is_note and x.name.startswith("1. "))
     says_so = "Drag the empty canvas up for the rest." in first.extras["commentInput"]
     assert says_so is (lowest_edge(flow) > VIEW_HEIGHT)
 

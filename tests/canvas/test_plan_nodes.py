@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import call, make, play
+from tests.support.canvas import call, make, play, tool_nodes
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting, UnknownTool
 from xai_mcp_agent.agent_components import (
-    AgentDefineTool,
     AgentMakeToolbelt,
-    AgentToolOutput,
     AgentUseMCPTools,
 )
 from xai_mcp_agent.canvas.planning import PlanStopped
@@ -25,6 +23,7 @@ from xai_mcp_agent.planning import BadPlan
 
 from .conftest import UseServers
 
+TITLE = {"title": "string"}
 UNKNOWN_BOOK = {"book_id": {"missing": "Which book is it?"}}
 LEND = {
     "calls": [
@@ -75,23 +74,22 @@ def test_a_missing_value_leads_to_its_branch(has_branch: bool) -> None:
     assert (bool(visits), bool(later)) == (has_branch, not has_branch)
 
 
-def poster(posters: list[Any], **ports: Any) -> tuple[Component, ...]:
+def test_a_plan_with_a_missing_value_stops_at_its_branch() -> None:
+    run = make(MCPRunPlan, plan=LEND)
+    (run.on_missing, visits), (after, later) = branch(), branch()
+    play({}, run, after)
+    assert (visits, later, len(run.results.value)) == (["here"], [], 1)
+
+
+def poster(posters: list[Any], **ports: Any) -> list[Component]:
     """A tool that is drawn: it makes a poster of a title, and notes what it was given."""
-    define = make(
-        AgentDefineTool,
-        tool_name="make_poster",
-        description="Make a poster of the title of a book.",
-        parameters={"title": "string"},
-        **ports,
-    )
 
-    def draw(arguments: Any) -> list[str]:
+    def draw(arguments: str) -> str:
         posters.append(json.loads(arguments))
-        return [f"*** {posters[-1]['title']} ***"]
+        return f"*** {posters[-1]['title']} ***"
 
-    nodes = call(draw)
-    nodes.value.connect(define.tool_input)
-    return define, nodes, make(AgentToolOutput, results=nodes.result)
+    words = "Make a poster of the title of a book."
+    return tool_nodes("make_poster", draw, description=words, parameters=TITLE, **ports)
 
 
 def test_a_plan_over_a_toolbelt_has_the_tools_that_are_drawn_and_runs_them() -> None:
@@ -140,11 +138,6 @@ def test_a_plan_stops_at_what_is_missing_and_goes_on_when_it_is_run_again(tmp_pa
     assert run.result.value["title"] == "Moby-Dick"
     assert "Moby-Dick" in run.text.value
     assert not Path(state).exists(), "the next one begins anew"
-    run = make(MCPRunPlan, plan=LEND)
-    run.on_missing, visits = branch()
-    after, later = branch()
-    play({}, run, after)
-    assert (visits, later, len(run.results.value)) == (["here"], [], 1)
 
 
 def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:

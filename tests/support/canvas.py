@@ -94,7 +94,8 @@ def call(function: Any, value: Any = None) -> Call:
 
 def tool_nodes(name: str, function: Any, **inputs: Any) -> list[Component]:
     """Return the nodes of a drawn tool that applies `function` to its input."""
-    start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
+    inputs = {"description": f"Does {name}.", **inputs}
+    start = make(AgentDefineTool, tool_name=name, **inputs)
     work = call(function, start.tool_input)
     return [start, work, make(AgentToolOutput, results=[work.result])]
 

@@ -23,11 +23,11 @@ STARTED = RunStarted("helper", "offline rules", "native", ("add",))
 class Paper:
     """One screen and its clock. `output` is every character, `lines` what a person sees."""
 
-    def __init__(self, kind: Kind = "plain", *, colours: bool = False) -> None:
+    def __init__(self, kind: Kind = "plain") -> None:
         self.output = ""
         self.now = 100.0
         self.is_interrupted = False  # whatever is written then
-        self.screen = Screen(self._write, Surface(kind, colours))
+        self.screen = Screen(self._write, Surface(kind, has_colours=False))
 
     def console(self, name: str = "helper", show: Any = None) -> Console:
         """Return a console for a run on this screen."""
@@ -51,9 +51,9 @@ class Paper:
         self.output += text
 
 
-def render(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bool = False) -> str:
+def render(*events: RunEvent, show: Any = None) -> str:
     """Return the screen after the events of one run."""
-    paper = Paper(kind, colours=colours)
+    paper = Paper()
     with paper.console(show=show) as console:
         for event in events:
             console.show(event)

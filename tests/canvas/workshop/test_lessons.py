@@ -1,11 +1,10 @@
-"""The lessons: the shipped files have no faults, an untouched lesson fails, its solution passes.
+"""The lessons: an untouched lesson fails, its solution passes, and its page tells the truth.
 
 Every lesson is run here as a learner finds it and as its solution, once for all tests.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -15,17 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import load, nodes_of, problems
-from tests.support.layout_faults import faults
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
-from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
+from tools.build_lessons import WORKSHOP, solution_of, start_of
 from tools.components import all_components
 from xai_mcp_agent.canvas.workshop.check import LessonCheck, check_lesson
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson
 from xai_mcp_agent.cli.init import init_folder
 
-REBUILD = "Rebuild them with: python -m tools.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.
 NO_PORTS = re.compile(
     r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge|opening_hours)$"
@@ -58,28 +54,6 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
 def solutions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
     texts = {x.folder: solution_of(x).text() for x in LESSONS}
     return check_all(tmp_path_factory.mktemp("done"), texts)
-
-
-# What is shipped
-
-
-def without_line_numbers(text: str) -> object:
-    return [{**x, "extras": {**x["extras"], "lineNo": 0}} for x in nodes_of(json.loads(text))]
-
-
-def test_a_lesson_is_what_its_description_makes_and_has_no_faults() -> None:
-    for flow, home in all_lessons():
-        file = home / f"{flow.name}.xircuits"
-        nodes = without_line_numbers(flow.text())
-        assert without_line_numbers(file.read_text(encoding="utf-8")) == nodes, REBUILD
-        assert problems(load(file), flow.name) == []
-        assert faults(flow) == []
-    described = {home / f"{flow.name}.xircuits" for flow, home in all_lessons()}
-    assert set(WORKSHOP.rglob("*.xircuits")) == described
-    for lesson in LESSONS:
-        notes = [node for node in start_of(lesson).nodes if node.is_note]
-        assert len(notes) >= 3
-        assert all(node.extras["commentInput"].isascii() for node in notes)
 
 
 # What happens in them
