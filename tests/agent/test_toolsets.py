@@ -7,7 +7,8 @@ from itertools import chain
 
 import pytest
 
-from tests.catalog.test_catalog import lists, tool
+from tests.catalog.test_catalog import lists
+from tests.support.recorded import tool_of
 from xai_mcp_agent import Tool, ToolResult
 from xai_mcp_agent.agent.toolsets import AgentTools, Available, Names, Toolset
 from xai_mcp_agent.catalog.catalog import Catalog
@@ -80,17 +81,17 @@ async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():
 
 
 async def test_tools_with_similar_names_get_distinct_names_that_a_resumed_run_keeps():
-    first = tools_of(Fixed(tool("a", "b_c"), tool("a_b", "c"), tool("a", "z")))
+    first = tools_of(Fixed(tool_of("a", "b_c"), tool_of("a_b", "c"), tool_of("a", "z")))
     names = await names_of(first)
     assert len(set(names)) == 3
     assert tuple(first.shown_name(key) for key, _ in first.names) == tuple(names)
-    turned = Fixed(tool("a", "new"), tool("a", "z"), tool("a_b", "c"), tool("a", "b_c"))
+    turned = Fixed(tool_of("a", "new"), tool_of("a", "z"), tool_of("a_b", "c"), tool_of("a", "b_c"))
     assert await names_of(tools_of(turned, names=first.names)) == [*names, "a_new"]
 
 
 async def test_a_call_goes_to_the_first_toolset_that_has_the_tool():
-    one = Fixed(tool("", "x"), word="one")
-    tools = tools_of(one, Fixed(tool("", "x", "Other."), tool("", "y"), word="two"))
+    one = Fixed(tool_of("", "x"), word="one")
+    tools = tools_of(one, Fixed(tool_of("", "x", "Other."), tool_of("", "y"), word="two"))
     available = await tools.available()
     assert await tools.available() is available, "nothing is made anew while nothing changes"
     definitions = available.definitions
@@ -121,7 +122,7 @@ async def test_a_drawn_tool_keeps_its_name_even_if_a_server_offers_the_same():
     catalog = Catalog()
     lists(catalog, "tool", "pay", "read")
     available = await tools_of(
-        CatalogTools(catalog, "tool"), Fixed(tool("", "tool_pay"))
+        CatalogTools(catalog, "tool"), Fixed(tool_of("", "tool_pay"))
     ).available()
     assert find(available, "tool_pay") == ("", "tool_pay")
     assert find(available, "tool_read") == ("tool", "read")

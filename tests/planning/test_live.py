@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from tests.catalog.test_catalog import tool
+from tests.support.recorded import tool_of
 from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.planning import Planner
 from xai_mcp_agent.planning.live import LivePlanner
@@ -23,7 +23,7 @@ async def planner() -> AsyncIterator[LivePlanner]:
 
 
 def tools(source: str, *names: str) -> dict[ToolKey, Tool]:
-    results = [tool(source, x, f"Does {x}.") for x in names]
+    results = [tool_of(source, x, f"Does {x}.") for x in names]
     return {x.key: x for x in results}
 
 
