@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xai_mcp_agent.drawing.layout import Box
 from xai_mcp_agent.drawing.sizes import Point
 
 from .lab_canvas import FRONT, Canvas
+from .layout_faults import Line, drawing_faults
 
 _MOST_TRIES = 100
 _NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))"
@@ -19,11 +18,10 @@ _MEASURE = f"""() => {{
   const front = document.querySelector('{FRONT}');
   const engine = window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine();
   const model = engine.getModel();
+  const named = node => `${{node.getOptions().name}} ${{node.getID()}}`;
   const boxes = [...front.querySelectorAll('div.node[data-nodeid]')].map(node => {{
-    const box = node.getBoundingClientRect();
-    const name = model.getNode(node.dataset.nodeid).getOptions().name;
-    return {{id: node.dataset.nodeid, name, x: box.x, y: box.y,
-            width: box.width, height: box.height}};
+    const {{x, y, width, height}} = node.getBoundingClientRect();
+    return {{node: named(model.getNode(node.dataset.nodeid)), x, y, width, height}};
   }});
   const lines = [...front.querySelectorAll('g[data-linkid]')].map(group => {{
     const path = group.querySelector('path'), link = model.getLink(group.dataset.linkid);
@@ -32,7 +30,7 @@ _MEASURE = f"""() => {{
       const at = path.getPointAtLength(length * step / 40).matrixTransform(matrix);
       return [at.x, at.y];
     }});
-    const ends = [link.getSourcePort(), link.getTargetPort()].map(p => p.getParent().getID());
+    const ends = [link.getSourcePort(), link.getTargetPort()].map(p => named(p.getParent()));
     return {{ends, points}};
   }});
   return {{boxes, lines}};
@@ -43,25 +41,12 @@ _MEASURE = f"""() => {{
 class Drawing:
     """The boxes of all visible nodes, and all lines, in pixels of the page."""
 
-    names: dict[str, str]
     boxes: dict[str, Box]
-    lines: list[tuple[tuple[str, ...], list[Point]]]
+    lines: list[Line]
 
     def faults(self) -> list[str]:
         """Say which nodes cover each other, and which line runs over a node."""
-        return [*self._overlaps(), *self._crossings()]
-
-    def _overlaps(self) -> Iterator[str]:
-        for (a, box), (b, other) in itertools.combinations(self.boxes.items(), 2):
-            if box.is_near(other, -_PIXELS):
-                yield f"{self.names[a]} and {self.names[b]} cover each other"
-
-    def _crossings(self) -> Iterator[str]:
-        for ends, points in self.lines:
-            for node, box in self.boxes.items():
-                if node not in ends and any(_inside(point, box) for point in points):
-                    of = " -> ".join(self.names.get(x, "a value") for x in ends)
-                    yield f"the line {of} runs over {self.names[node]}"
+        return drawing_faults(self.boxes, self.lines, -_PIXELS)
 
 
 def measure(canvas: Canvas) -> Drawing:
@@ -76,16 +61,10 @@ def measure(canvas: Canvas) -> Drawing:
 def _measure_once(canvas: Canvas) -> Drawing:
     canvas.page.evaluate(_NEXT_FRAME)
     values = canvas.page.evaluate(_MEASURE)
-    boxes = [x for x in values["boxes"] if x["height"] > 0]
-    return Drawing(
-        {x["id"]: x["name"] for x in boxes},
-        {x["id"]: Box(x["x"], x["y"], x["width"], x["height"]) for x in boxes},
-        [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in values["lines"]],
-    )
-
-
-def _inside(point: Point, box: Box) -> bool:
-    return (
-        box.x + _PIXELS < point.x < box.right - _PIXELS
-        and box.y + _PIXELS < point.y < box.bottom - _PIXELS
-    )
+    boxes = {
+        x["node"]: Box(x["x"], x["y"], x["width"], x["height"])
+        for x in values["boxes"]
+        if x["height"] > 0
+    }
+    lines = [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in values["lines"]]
+    return Drawing(boxes, lines)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-from xai_mcp_agent.drawing.layout import Box, Layout
+from xai_mcp_agent.drawing.layout import Box
 from xai_mcp_agent.drawing.nodes import Node
 from xai_mcp_agent.drawing.sizes import Point
 from xai_mcp_agent.drawing.workflow import Workflow
+
+Line: TypeAlias = tuple[tuple[str, ...], Sequence[Point]]
+"""The names of the boxes at its ends, and points on it."""
 
 _TOUCHING = 4.0
 _CURVE = 50.0  # how far a link leaves a port straight on, as Xircuits draws it
@@ -18,30 +22,29 @@ _STEPS = 40  # of a line, that are looked at
 def faults(flow: Workflow) -> list[str]:
     """Say which boxes cover each other, and which links run over a node."""
     layout = flow.layout()
-    return [*overlaps(layout), *_run_over(flow, layout)]
+    boxes = {_name(node): box for node, box in layout.boxes.items()}
+    lines = [
+        ((_name(x.source), _name(x.target)), _line(layout.points(x)))
+        for x in flow.links
+        if x.source.is_drawn
+    ]
+    return drawing_faults(boxes, lines, _TOUCHING)
 
 
-def overlaps(layout: Layout) -> Iterator[str]:
-    """Yield the boxes that cover or touch each other."""
-    for (a, box), (b, other) in itertools.combinations(layout.boxes.items(), 2):
-        if box.is_near(other, _TOUCHING):
-            yield f"{_name(a)} covers or touches {_name(b)}"
-
-
-def _run_over(flow: Workflow, layout: Layout) -> Iterator[str]:
-    for link in flow.links:
-        if not link.source.is_drawn:
-            continue
-        line = _line(layout.points(link))
-        for node, box in layout.boxes.items():
-            is_end = node in (link.source, link.target)
-            if not is_end and any(_is_inside(point, box) for point in line):
-                ends = f"{_name(link.source)} -> {_name(link.target)}"
-                yield f"the link {ends} runs over {_name(node)}"
-
-
-def _is_inside(point: Point, box: Box) -> bool:
-    return box.x < point.x < box.right and box.y < point.y < box.bottom
+def drawing_faults(boxes: Mapping[str, Box], lines: Iterable[Line], gap: float) -> list[str]:
+    """Say which boxes are closer than `gap`, and which lines run over a box that is not an end."""
+    covering = [
+        f"{a} covers or touches {b}"
+        for (a, box), (b, other) in itertools.combinations(boxes.items(), 2)
+        if box.is_near(other, gap)
+    ]
+    crossing = [
+        f"the line {' -> '.join(ends)} runs over {name}"
+        for ends, points in lines
+        for name, box in boxes.items()
+        if name not in ends and any(Box(p.x, p.y, 0, 0).is_near(box, min(gap, 0)) for p in points)
+    ]
+    return covering + crossing
 
 
 def _line(points: list[Point]) -> list[Point]:
