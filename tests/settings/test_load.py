@@ -38,17 +38,6 @@ ENTRY = {"command": "a"}
 FILE = {"file": "tools.py"}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use an empty home folder, not that of the person who runs the tests."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("USERPROFILE", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
-    return folder
-
-
 def write(folder: Path, document: Any = None, name: str = "mcp_settings.json") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name

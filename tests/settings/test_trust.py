@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import agent, shred
+from tests.support.commands import command
 from xai_mcp_agent import Bridge, SettingsError, load_settings
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.settings.load import settings_from, user_settings_path
 from xai_mcp_agent.settings.models import Settings
 from xai_mcp_agent.settings.trust import TrustStore, without_parts, without_untrusted
@@ -21,22 +21,10 @@ SERVER = {"command": "python", "args": ["server.py"], "env": {"KEY": "of somebod
 OTHER = {"url": "http://127.0.0.1:9/mcp"}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user who has agreed to nothing yet."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(folder))
-    for name in ("XAI_MCP_TRUST", "XAI_MCP_SETTINGS", "XAI_MCP_RECORD"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
 def write(folder: Path, **document: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "mcp_settings.json"
-    file.write_text(json.dumps(document or {"mcpServers": {"one": SERVER, "two": OTHER}}))
+    file.write_text(json.dumps({"mcpServers": {"one": SERVER, "two": OTHER}, **document}))
     return file
 
 
@@ -178,23 +166,7 @@ def test_a_disabled_entry_needs_an_agreement_once_it_is_enabled(
 # Settings that hold calls back: removing one after the agreement asks again.
 
 
-LOCAL = {"command": "python", "args": ["server.py"]}
 Document = dict[str, Any]
-
-
-def save(folder: Path, document: Document) -> Path:
-    folder.mkdir(exist_ok=True)
-    file = folder / "mcp_settings.json"
-    entries = document.get("mcpServers", {"one": LOCAL})
-    file.write_text(json.dumps({**document, "mcpServers": entries}), encoding="utf-8")
-    return file
-
-
-def trust(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as exit_info:
-        run(["trust", str(file), *words])
-    out, err = capsys.readouterr()
-    return int(exit_info.value.code or 0), out + err
 
 
 def rule(then: Any, **when: Any) -> Document:
@@ -214,7 +186,7 @@ def group(**fields: Any) -> Document:
 
 
 def entry(**fields: Any) -> Document:
-    return {"mcpServers": {"one": {**LOCAL, **fields}}}
+    return {"mcpServers": {"one": {**SERVER, **fields}}}
 
 
 INTERNAL = rule({"is": "internal"}, server="a")
@@ -269,28 +241,28 @@ TIGHTENED: list[tuple[Document, Document]] = [
     (group(include=["two/rm"]), group(exclude=["x"])),
     (group(exclude=["x"]), {}),
     ({"record": ["arguments", "results"]}, {"record": ["results"]}),
-    ({"mcpServers": {"one": LOCAL, "x": {**LOCAL, "lock": True}}}, {}),
+    ({"mcpServers": {"one": SERVER, "x": {**SERVER, "lock": True}}}, entry()),
 ]
 
 
 def test_only_a_loosened_file_needs_another_agreement(tmp_path: Path):
     store = TrustStore()
     for number, (before, after, sentence) in enumerate(LOOSENED):
-        store.agree(load_settings(save(tmp_path / f"{number}", before)))
-        loosened = load_settings(save(tmp_path / f"{number}", after))
+        store.agree(load_settings(write(tmp_path / f"{number}", **before)))
+        loosened = load_settings(write(tmp_path / f"{number}", **after))
         facts = [fact for part in store.untrusted_parts(loosened) for fact in part.facts]
         assert any(sentence in x for x in facts), (sentence, facts)
         store.agree(loosened)
         assert store.untrusted_parts(loosened) == (), sentence
     for number, (before, after) in enumerate(TIGHTENED):
-        store.agree(load_settings(save(tmp_path / f"tight {number}", before)))
-        tightened = load_settings(save(tmp_path / f"tight {number}", after))
+        store.agree(load_settings(write(tmp_path / f"tight {number}", **before)))
+        tightened = load_settings(write(tmp_path / f"tight {number}", **after))
         assert store.untrusted_parts(tightened) == (), (before, after)
 
 
 def test_the_question_lists_the_guards(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    file = save(tmp_path, {**rules(rule("deny")), **blocked("shell"), **group(exclude=["rm"])})
-    question = trust(capsys, file)[1].partition("It holds back:\n")[2]
+    file = write(tmp_path, **rules(DENY), **blocked("shell"), **group(exclude=["rm"]))
+    question = command(capsys, "trust", str(file))[1].partition("It holds back:\n")[2]
     for line in ("rule `deny tool fits 'delete_*'`", "`shell` is blocked", "`rm` is excluded"):
         assert f"      {line}\n" in question
 
@@ -298,8 +270,8 @@ def test_the_question_lists_the_guards(tmp_path: Path, capsys: pytest.CaptureFix
 def test_an_unattended_run_with_a_loosened_file_starts_and_calls_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    TrustStore().agree(load_settings(save(tmp_path, rules(rule("deny")))))
-    save(tmp_path, {})
+    TrustStore().agree(load_settings(write(tmp_path, **rules(DENY))))
+    write(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text('def shred(paper: str) -> str:\n    """Shred."""\n')
     own = settings_from({"functions": {"shredder": {"file": "own.py"}}}).source("shredder")
@@ -313,7 +285,7 @@ def test_an_unattended_run_with_a_loosened_file_starts_and_calls_nothing(
 
 def test_a_wider_group_record_or_approval_is_not_used_before_the_user_agrees(tmp_path: Path):
     words = {"x": "allow", "y": "deny"}
-    file = save(tmp_path, {**group(), "record": ["results"], "approval": words})
+    file = write(tmp_path, **group(), record=["results"], approval=words)
     usable = without_untrusted(load_settings(file))
     with pytest.raises(SettingsError, match="have not agreed"):
         usable.group("mine")
