@@ -17,6 +17,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -432,21 +433,16 @@ def test_a_damaged_copy_is_reported_with_what_to_do(
 def test_two_syncs_at_once_are_reported_no_cursor_that_repeats(
     service: RegistryService, tmp_path: Path
 ):
-    reports: list[Any] = []
     barrier = threading.Barrier(2)
 
-    def sync() -> None:
+    def sync(_: int) -> str:
         with opened(service, tmp_path) as team:
             barrier.wait(30)
-            reports.append(synced(team))
+            return synced(team).problem
 
-    threads = [threading.Thread(target=sync) for _ in range(2)]
-    with ends_within(60):
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-    assert not any("same cursor" in x.problem for x in reports), [x.problem for x in reports]
+    with ends_within(60), ThreadPoolExecutor(2) as threads:
+        problems = list(threads.map(sync, range(2)))
+    assert not any("same cursor" in x for x in problems), problems
     with opened(service, tmp_path) as team:
         synced(team)
         assert len(names_in(team)) == ALL

@@ -28,10 +28,10 @@ NEW = """\
 """
 
 
-def added(folder: Path, text: str, name: str = "new", entry: dict[str, Any] = ENTRY) -> str:
+def added(folder: Path, text: str, name: str = "new") -> str:
     file = folder / "mcp_settings.json"
     file.write_bytes(text.encode())
-    return text_with_server(file, name, entry)
+    return text_with_server(file, name, ENTRY)
 
 
 def test_comments_commas_and_order_stay(tmp_path: Path):

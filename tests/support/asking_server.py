@@ -138,9 +138,9 @@ def form(message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> dic
     return {"method": "elicitation/create", "params": params}
 
 
-def page(url: str, message: str = "Sign in there.") -> dict[str, Any]:
+def page(url: str) -> dict[str, Any]:
     """Return the arguments of `ask` for a page to be opened."""
-    params = {"mode": "url", "message": message, "url": url, "elicitationId": "e1"}
+    params = {"mode": "url", "message": "Sign in there.", "url": url, "elicitationId": "e1"}
     return {"method": "elicitation/create", "params": params}
 
 

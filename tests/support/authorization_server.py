@@ -94,9 +94,9 @@ class AuthorizationServer:
         ]
         return Starlette(routes=routes)
 
-    def add_client(self, client_id: str, secret: str = "", **more: Any) -> None:
+    def add_client(self, client_id: str, secret: str) -> None:
         """Add a client as if a person had registered it."""
-        self.clients[client_id] = {"client_secret": secret, "redirect_uris": None, **more}
+        self.clients[client_id] = {"client_secret": secret, "redirect_uris": None}
 
     def revoke_tokens(self) -> None:
         """Revoke all tokens, also refresh tokens."""

@@ -130,13 +130,11 @@ def dripping(seconds: float) -> Fault:
     return pieces_fault(pieces, JSON)
 
 
-def chattering(seconds: float = 0.01) -> Fault:
+def chattering() -> Fault:
     """Answer with a stream of comments, for ever."""
 
     def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
-        for _ in range(int(FOR_EVER_SECONDS / seconds)):
-            if _client_left(handler, seconds):
-                return
+        while not _client_left(handler, 0.01):
             yield b": still here\n\n"
 
     return pieces_fault(pieces, STREAM)

@@ -82,11 +82,6 @@ def _add_tools(server: MCPServer) -> None:
         raise ToolError("told on purpose")
 
     @server.tool()
-    def header(name: str, ctx: Context) -> str:
-        """What a header of this request said."""
-        return repr((ctx.headers or {}).get(name))
-
-    @server.tool()
     def parts() -> CallToolResult:
         """One of each kind of content."""
         text = TextResourceContents(uri="gallery://x", text="inside", mime_type="text/plain")

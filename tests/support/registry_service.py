@@ -151,10 +151,10 @@ def registry_service() -> Generator[RegistryService]:
             service.over.set()
 
 
-def archive(folder: Path = DATA / "repository", commit: str = COMMIT) -> bytes:
+def archive(folder: Path = DATA / "repository") -> bytes:
     """Return an archive like GitHub's, with the folder under `servers` and other files."""
     archive_file = io.BytesIO()
-    form, headers = tarfile.PAX_FORMAT, {"comment": commit}
+    form, headers = tarfile.PAX_FORMAT, {"comment": COMMIT}
     with tarfile.open(fileobj=archive_file, mode="w", format=form, pax_headers=headers) as tar:
         _add(tar, "mcp-registry-x/README.md", b"# Registry")
         for file in sorted(folder.rglob("*.*")):

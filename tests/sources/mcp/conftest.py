@@ -35,8 +35,8 @@ def galleries(gallery_url: str, gallery_sse_url: str) -> Generator[Bridge]:
     with bridge_with(
         stdio=gallery_entry(),
         stdio_old=gallery_entry(mode="legacy"),
-        http={"url": gallery_url, "headers": {"X-Team": "blue"}},
-        http_old={"url": gallery_url, "mode": "legacy", "headers": {"X-Team": "blue"}},
+        http={"url": gallery_url},
+        http_old={"url": gallery_url, "mode": "legacy"},
         sse={"url": gallery_sse_url},
         fault=entry(instructions="Be kind."),
     ) as bridge:

@@ -47,9 +47,9 @@ def body(
     return {"requestBody": {"required": required, "content": {kind: {"schema": schema, **more}}}}
 
 
-def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
+def query(name: str, schema: Any) -> dict[str, Any]:
     """A parameter in the query."""
-    return {"name": name, "in": "query", "schema": schema, **more}
+    return {"name": name, "in": "query", "schema": schema}
 
 
 def write(folder: Path, **files: Any) -> Path:

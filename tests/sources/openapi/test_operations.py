@@ -27,8 +27,8 @@ def body_of(tool: Operation) -> Body:
     return tool.plan.body
 
 
-def path(name: str, schema: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": schema, **more}
+def path(name: str, schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 # Names and descriptions

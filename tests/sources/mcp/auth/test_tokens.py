@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,9 +28,9 @@ with Bridge({"mcpServers": {"it": {"url": url}}}, token_folder=folder) as bridge
 """
 
 
-def sign_in_before(protected: Protected, folder: Path, **more: Any) -> None:
+def sign_in_before(protected: Protected, folder: Path) -> None:
     """Sign in, in another run."""
-    with bridge_to(protected, folder, **more) as bridge:
+    with bridge_to(protected, folder) as bridge:
         bridge.list_tools("it")
 
 

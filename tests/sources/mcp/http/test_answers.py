@@ -30,13 +30,12 @@ def body(data: bytes, kind: str = JSON, status: int = 200, **headers: str) -> Fa
     return lambda handler, _: handler.answer(status, data, kind, **headers)
 
 
-def message(before: bytes = b"", encoding: str = "utf-8", headers: Any = (), **parts: Any) -> Fault:
+def message(before: bytes = b"", headers: Any = (), **parts: Any) -> Fault:
     """Answer with a message of these parts; the default id is the request's."""
 
     def answer(handler: Any, request: dict[str, Any]) -> None:
         text = {"jsonrpc": "2.0", "id": request["id"], **parts}
-        data = before + json.dumps(text, ensure_ascii=False).encode(encoding)
-        handler.answer(200, data, JSON, **dict(headers))
+        handler.answer(200, before + json.dumps(text).encode(), JSON, **dict(headers))
 
     return answer
 
