@@ -28,7 +28,7 @@ NEW = """\
 """
 
 
-def added(folder: Path, text: str, name: str = "new") -> str:
+def extend(folder: Path, text: str, name: str = "new") -> str:
     file = folder / "mcp_settings.json"
     file.write_bytes(text.encode())
     return text_with_server(file, name, ENTRY)
@@ -46,7 +46,7 @@ def test_comments_commas_and_order_stay(tmp_path: Path):
   "later": 1,
 }
 """
-    after = added(tmp_path, before)
+    after = extend(tmp_path, before)
     assert after == before.replace("{ */\n", "{ */\n" + NEW)
 
 
@@ -65,7 +65,7 @@ def test_a_file_of_any_layout_gets_one_more_server(tmp_path: Path):
         '\ufeff{"mcpServers": {"a": {"command": "x"}}}',
     ]
     for text in cases:
-        after = json5.loads(added(tmp_path, text).removeprefix("\ufeff"))
+        after = json5.loads(extend(tmp_path, text).removeprefix("\ufeff"))
         before: Any = json5.loads(text.removeprefix("\ufeff"))
         key = next((x for x in ("mcpServers", "servers") if x in before), None)
         is_bare = key is None and "a" in before
@@ -86,9 +86,12 @@ def test_a_file_that_cannot_be_extended_is_reported(
         ("", "the file is empty"),
     ):
         with pytest.raises(SettingsError, match=says):
-            added(tmp_path, text)
+            extend(tmp_path, text)
     twice = '{"mcpServers": {}, "mcpServers": {"a": {"command": "x"}}}'  # the last one counts
-    assert json.loads(added(tmp_path, twice))["mcpServers"] == {"a": {"command": "x"}, "new": ENTRY}
+    assert json.loads(extend(tmp_path, twice))["mcpServers"] == {
+        "a": {"command": "x"},
+        "new": ENTRY,
+    }
 
 
 _TEXTS = st.text(max_size=4)
@@ -114,7 +117,7 @@ def test_an_addition_changes_nothing_else_in_the_file(
     before = {**document, "mcpServers": servers}
     text = json.dumps(before, indent=indent)
     after = {**before, "mcpServers": {**servers, name: ENTRY}}
-    assert json.loads(added(folder, text, name)) == after
+    assert json.loads(extend(folder, text, name)) == after
 
 
 def test_a_removal_changes_nothing_else_in_the_file(tmp_path: Path):

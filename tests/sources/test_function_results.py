@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.test_functions import offering
+from tests.support.any_json import SCALARS, nested
 from tests.support.stalls import watching
 from xai_mcp_agent import ToolTimeout
 from xai_mcp_agent.sources.plain_json import plain, write_json
@@ -134,14 +135,8 @@ def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, words: 
     assert words in result.text
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
 @settings(max_examples=40)
-@given(_JSON)
+@given(nested(SCALARS | st.floats(allow_nan=False) | st.text(), st.text()))
 def test_json_values_stay_unchanged_and_are_written_as_python_writes_them(value: Any):
     plain_value = plain(value)
     infinite = "Infinity" in json.dumps(value)

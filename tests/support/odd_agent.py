@@ -22,7 +22,7 @@ JSON, EVENTS = {"content-type": "application/json"}, {"content-type": "text/even
 
 
 class OddAgent:
-    """An agent whose answers are a function of the JSON-RPC request."""
+    """An agent whose `reply` is an answer, or a function of the JSON-RPC request."""
 
     def __init__(self, http: HttpService, **card: Any) -> None:
         self.url = http.url
@@ -32,7 +32,7 @@ class OddAgent:
             "skills": [{"id": "do", "description": "Does."}], **card,
         }  # fmt: skip
         self.requests: list[dict[str, Any]] = []
-        self.reply: Callable[[dict[str, Any]], Answer] = lambda _: (500, {}, b"")
+        self.reply: Answer | Callable[[dict[str, Any]], Answer] = (500, {}, b"")
         self._http = http
         http.replies["*"] = self._respond
 
@@ -45,11 +45,18 @@ class OddAgent:
         """Answer every request with this result."""
         self.reply = lambda request: ok(request, result)
 
+    def streams(self, *pieces: dict[str, Any] | bytes) -> None:
+        """Answer every request with these updates on a stream; bytes are sent as they are."""
+        self.reply = lambda request: (
+            200, EVENTS, (x if isinstance(x, bytes) else event(request, **x) for x in pieces)
+        )  # fmt: skip
+
     def _respond(self, got: Received) -> Reply:
         if got.method == "GET":
             return as_json(self.card)
         self.requests.append(json.loads(got.body))
-        status, headers, body = self.reply(self.requests[-1])
+        reply = self.reply(self.requests[-1]) if callable(self.reply) else self.reply
+        status, headers, body = reply
         if isinstance(body, bytes):
             return Reply(status, body, headers)
         return Reply(status, headers=headers, pieces=body)

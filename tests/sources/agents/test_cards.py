@@ -175,8 +175,8 @@ def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer):
     assert names_of(tools) == ["evil", "Nice_name"]
     for tool in tools:
         assert len(tool.description) < 3000
-    shown = json.dumps([x.description + (x.title or "") for x in tools]) + status.server
-    assert not re.search(r"\\u001b|\\u202e|\\u200b|\\u2066|\\udb40|\\u0000|\x1b|\u202e", shown)
+    text = json.dumps([x.description + (x.title or "") for x in tools]) + status.server
+    assert not re.search(r"\\u001b|\\u202e|\\u200b|\\u2066|\\udb40|\\u0000|\x1b|\u202e", text)
     assert len(status.server) <= 103
     notes = " ".join(status.notes)
     assert "listed twice" in notes

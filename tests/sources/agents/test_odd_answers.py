@@ -44,7 +44,7 @@ UNUSABLE: tuple[tuple[int, dict[str, str], bytes, str], ...] = (
 def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it():
     with odd_agent() as (agent, bridge):
         for status, headers, body, words in UNUSABLE:
-            agent.reply = lambda _, reply=(status, headers, body): reply
+            agent.reply = status, headers, body
             with pytest.raises(SourceError) as caught:
                 do(bridge)
             assert words in caught.value.problem
@@ -59,7 +59,7 @@ def test_the_status_of_a_refusal_is_in_its_error():
     """It decides whether the circuit breaker counts the call."""
     with odd_agent() as (agent, bridge):
         for status in (404, 500, 503, 429):
-            agent.reply = lambda _, status=status: (status, {}, b"no")
+            agent.reply = status, {}, b"no"
             with pytest.raises(ServerError) as caught:
                 do(bridge)
             assert (caught.value.status, caught.value.code) == (status, 0)
@@ -104,9 +104,9 @@ def test_a_task_in_a_state_of_a_later_version_is_asked_for_again():
     states = iter(["TASK_STATE_DREAMING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"])
     with odd_agent() as (agent, bridge):
 
-        def reply(asked: dict[str, Any]) -> Answer:
+        def reply(request: dict[str, Any]) -> Answer:
             task = {**DONE, "status": {"state": next(states)}}
-            return ok(asked, task if asked["method"] == "GetTask" else {"task": task})
+            return ok(request, task if request["method"] == "GetTask" else {"task": task})
 
         agent.reply = reply
         assert do(bridge).text == "done"
@@ -117,7 +117,7 @@ def test_a_task_id_that_leads_elsewhere_is_refused():
     face = {"protocolBinding": "HTTP+JSON", "protocolVersion": "1.0", "url": "/rest"}
     with odd_agent(supportedInterfaces=[face]) as (agent, bridge):
         task = {**TASK, "id": "../../admin"}
-        agent.reply = lambda _: (200, JSON, json.dumps({"task": task}).encode())
+        agent.reply = 200, JSON, json.dumps({"task": task}).encode()
         with pytest.raises(ServerError, match="no task that could be polled"):
             do(bridge)
         assert not any("admin" in x for x in agent.paths)
@@ -129,10 +129,10 @@ def test_a_task_id_that_leads_elsewhere_is_refused():
 def test_a_broken_stream_is_continued_by_polling_the_task():
     with odd_agent(streams=True) as (agent, bridge):
 
-        def reply(asked: dict[str, Any]) -> Answer:
-            if asked["method"] == "SendStreamingMessage":
-                return 200, EVENTS, iter([event(asked, task=TASK), b"data: {"])
-            return ok(asked, DONE)
+        def reply(request: dict[str, Any]) -> Answer:
+            if request["method"] == "SendStreamingMessage":
+                return 200, EVENTS, iter([event(request, task=TASK), b"data: {"])
+            return ok(request, DONE)
 
         agent.reply = reply
         assert do(bridge).text == "done"
@@ -143,44 +143,36 @@ def test_a_stream_that_stays_open_after_the_last_update_is_closed():
     over = threading.Event()
     with odd_agent(streams=True) as (agent, bridge):
 
-        def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
-            yield event(asked, task=DONE)
+        def pieces(request: dict[str, Any]) -> Iterator[bytes]:
+            yield event(request, task=DONE)
             over.wait(30)
 
-        agent.reply = lambda asked: (200, EVENTS, pieces(asked))
+        agent.reply = lambda request: (200, EVENTS, pieces(request))
         try:
             assert bridge.call_tool("it", "do", {"message": "x"}, timeout_seconds=10).text == "done"
         finally:
             over.set()
 
 
+def artifact(text: str, append: bool = False) -> dict[str, Any]:
+    """A piece of the artifact `a`."""
+    piece = {"artifactId": "a", "parts": [{"text": text}]}
+    return {"artifactUpdate": {"taskId": "t", "artifact": piece, "append": append}}
+
+
 def test_a_stream_may_begin_with_a_piece_and_replace_an_artifact():
+    end = {"statusUpdate": {"taskId": "t", "status": {"state": "TASK_STATE_COMPLETED"}}}
     with odd_agent(streams=True) as (agent, bridge):
-
-        def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
-            ids = {"taskId": "t", "contextId": "c"}
-            for number, (text, append) in enumerate(
-                [("draft", False), ("fin", False), ("al", True)]
-            ):
-                part = {"artifactId": "a", "parts": [{"text": text}]}
-                yield event(asked, artifactUpdate={**ids, "artifact": part, "append": append})
-                if number == 0:
-                    yield b"event: ping\n\n: comment\r\n\r\n"
-            yield event(asked, statusUpdate={**ids, "status": {"state": "TASK_STATE_COMPLETED"}})
-
-        agent.reply = lambda asked: (200, EVENTS, pieces(asked))
+        agent.streams(
+            artifact("draft"), b"event: ping\n\n: comment\r\n\r\n",
+            artifact("fin"), artifact("al", append=True), end,
+        )  # fmt: skip
         assert do(bridge).text == "final"
 
 
 def test_an_endless_stream_is_closed_at_the_size_limit():
     with odd_agent(streams=True) as (agent, bridge):
-
-        def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
-            part = {"artifactId": "a", "parts": [{"text": "x" * 500_000}]}
-            for _ in range(100):
-                yield event(asked, artifactUpdate={"taskId": "t", "artifact": part, "append": True})
-
-        agent.reply = lambda asked: (200, EVENTS, pieces(asked))
+        agent.streams(*[artifact("x" * 500_000, append=True)] * 100)
         with pytest.raises(ServerError, match="larger than 16 MiB"):
             do(bridge)
 
@@ -206,7 +198,7 @@ def test_an_invalid_part_of_a_card_does_not_affect_the_others(card: dict[str, An
             artifact = {"artifactId": "a", "parts": [{"kind": "text", "text": "done"}]}
             status = {"state": "completed"}
             task = {"kind": "task", **DONE, "status": status, "artifacts": [artifact]}
-            agent.reply = lambda asked: ok(asked, task)
+            agent.reply = lambda request: ok(request, task)
         else:
             agent.answers(task=DONE)
         (tool,) = names_of(bridge.list_tools("it"))
@@ -264,6 +256,6 @@ def test_a_card_over_tls_leads_only_to_its_own_origin_or_allowed_hosts(
 
 def test_a_connection_that_breaks_in_a_call_says_that_it_may_have_been_carried_out():
     with odd_agent() as (agent, bridge):
-        agent.reply = lambda _: (200, {**JSON, "content-length": "100"}, iter([b"{"]))
+        agent.reply = 200, {**JSON, "content-length": "100"}, iter([b"{"])
         with pytest.raises(SourceClosed, match="check that before you try again"):
             do(bridge)

@@ -38,7 +38,7 @@ EXPRESSIONS = st.recursive(_NUMBERS, _joined, max_leaves=8)
 
 @given(EXPRESSIONS)
 def test_results_are_those_of_python(expression: str):
-    shown, reason = outcome_of(expression)
+    value, reason = outcome_of(expression)
     try:
         expected = eval(expression)
     except ZeroDivisionError:
@@ -47,12 +47,12 @@ def test_results_are_those_of_python(expression: str):
     except OverflowError:
         assert reason
         return
-    if not shown:
+    if not value:
         assert "1,200 digits" in reason or "too large" in reason or "not a number" in reason
     elif isinstance(expected, int):
-        assert shown == str(expected)
+        assert value == str(expected)
     else:
-        assert math.isclose(float(shown), float(expected), rel_tol=1e-14)
+        assert math.isclose(float(value), float(expected), rel_tol=1e-14)
 
 
 @given(st.text("0123456789+-*/%^().,e<>= []sqrtpifaclog", max_size=40))
@@ -93,9 +93,9 @@ LARGE = [
 def test_a_huge_expression_ends_at_once():
     for expression in LARGE:
         started = time.perf_counter()
-        shown, reason = outcome_of(expression)
+        value, reason = outcome_of(expression)
         assert time.perf_counter() - started < AT_ONCE_SECONDS, expression
-        assert len(shown) < 2_000
+        assert len(value) < 2_000
         assert len(reason) < 500
 
 

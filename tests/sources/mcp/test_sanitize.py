@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mcp_types.methods import validate_server_result
 
+from tests.support.any_json import nested
 from xai_mcp_agent import UnknownPart
 from xai_mcp_agent.settings.server import ServerSettings
 from xai_mcp_agent.sources.mcp.connection import Connection
@@ -29,11 +30,7 @@ _FIELDS = """
 """
 fields = st.sampled_from(_FIELDS.split())
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words
-any_json = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=6),
-    max_leaves=12,
-)
+any_json = nested(scalars, fields, 12)
 objects = st.dictionaries(fields, any_json, max_size=6)
 
 
