@@ -1,19 +1,19 @@
 // @ts-check
-// What the panel shows: the turns of one workflow, the questions of runs, and the box.
+// The content of the panel: the turns of one workflow, the questions of runs, and the text box.
 
 import { questionsOf } from './questions.js';
-import { asText, seen } from './turns.js';
+import { asText, visible } from './turns.js';
 
 const SIGNS = { running: '◌', done: '✓', failed: '✗', stopped: '■' };
 const MOST_TITLE = 500; // characters of a tip
-const AT_END = 40; // pixels from the end of the list, within which it stays there
+const AT_END = 40; // pixels from the end: within them the list follows new lines
 
 /** @param {any} React @param {(html: string) => string} sanitize */
 export function chatOf(React, sanitize) {
   const { createElement: h, Component, useEffect, useLayoutEffect, useRef, useState } = React;
   const Question = questionsOf(React);
 
-  /** A part that fails is left out, and the rest of the panel stays. */
+  /** Replaces a part that cannot be drawn with the error, so that the rest of the panel stays. */
   class Guard extends Component {
     state = { error: null };
 
@@ -39,20 +39,20 @@ export function chatOf(React, sanitize) {
 
   function Call({ call, prefix }) {
     const { tool, state, ms, inner, result, progress } = call;
-    const [isOpen, setOpen] = useState(null); // as the person left it
-    const shown = isOpen ?? (inner.length > 0 && state === 'running');
+    const [isOpen, setOpen] = useState(null); // null until a person folds or unfolds it
+    const isUnfolded = isOpen ?? (inner.length > 0 && state === 'running');
     const name = tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
     const isReadable = call.arguments !== null;
-    const args = isReadable ? seen(JSON.stringify(call.arguments)) : '(not readable)';
+    const args = isReadable ? visible(JSON.stringify(call.arguments)) : '(not readable)';
     const short = args === '{}' ? '' : args.replace(/^\{/, '(').replace(/\}$/, ')');
-    const toggle = event => { event.preventDefault(); setOpen(!shown); };
-    return h('details', { className: 'xai-call', open: shown, 'data-state': state },
+    const toggle = event => { event.preventDefault(); setOpen(!isUnfolded); };
+    return h('details', { className: 'xai-call', open: isUnfolded, 'data-state': state },
       h('summary', { onClick: toggle, title: `${tool}${short}`.slice(0, MOST_TITLE) },
         h('span', { className: 'xai-sign', 'aria-label': state }, SIGNS[state]),
-        h('code', null, seen(name)),
+        h('code', null, visible(name)),
         h('span', { className: 'xai-short' }, progress || short),
         ms !== null && h('span', { className: 'xai-hint' }, ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`)),
-      shown && h('div', { className: 'xai-inside' },
+      isUnfolded && h('div', { className: 'xai-inside' },
         inner.map((agent, at) => h(Agent, { key: at, agent })),
         short && h('b', null, 'Arguments'),
         short && h('pre', { tabIndex: 0, 'aria-label': 'Arguments' }, isReadable ? asText(call.arguments) : args),
@@ -60,7 +60,7 @@ export function chatOf(React, sanitize) {
         state !== 'running' && h('pre', { tabIndex: 0, dir: 'auto', 'aria-label': 'Result' }, asText(result) || '(nothing)')));
   }
 
-  /** The words that all its tools begin with, which tell nothing: `library_` of one server. */
+  /** The prefix that all tools share, such as `library_` with one server; it is not worth showing. */
   function prefixOf(lines) {
     const tools = lines.filter(x => x.kind === 'call' && !x.isDrawn).map(x => x.tool);
     const first = tools[0]?.match(/^[^_]+_(?=.)/)?.[0] ?? '';
@@ -77,7 +77,7 @@ export function chatOf(React, sanitize) {
     const { lines, live, html, cost, error, asked, isOver } = agent;
     const prefix = prefixOf(lines);
     return h('div', { className: 'xai-agent' },
-      asked && !isAsked && h('div', { className: 'xai-hint xai-asked' }, seen(`${agent.agent} was asked: ${asked}`)),
+      asked && !isAsked && h('div', { className: 'xai-hint xai-asked' }, visible(`${agent.agent} was asked: ${asked}`)),
       lines.map((line, at) => h(Guard, { key: at }, LINES[line.kind](line, prefix))),
       live && h(Markdown, { className: 'xai-answer', html: live }),
       html && h(Markdown, { className: 'xai-answer', html }),
@@ -98,9 +98,9 @@ export function chatOf(React, sanitize) {
   function Turn({ turn }) {
     const { question, path, isOwn, parts, printed, page, goals, state, error } = turn;
     const name = path.replace(/^.*\//, '').replace(/\.xircuits$/, '');
-    const told = parts.some(x => x.error && error.includes(x.error)); // by its agent already
+    const isReported = parts.some(x => x.error && error.includes(x.error)); // by an agent of the run
     const text = printed.join('\n').trim();
-    const first = parts.find(x => x.kind === 'agent'); // the question went to it
+    const first = parts.find(x => x.kind === 'agent'); // it got the question
     return h('div', { className: 'xai-turn', 'data-state': state },
       question
         ? h('div', { className: 'xai-asks', dir: 'auto' }, question)
@@ -114,7 +114,7 @@ export function chatOf(React, sanitize) {
       state === 'running' && !parts.length && h('div', { className: 'xai-hint' }, 'working ...'),
       state === 'waiting' && h('div', { className: 'xai-hint' }, 'waits for the run before it'),
       state === 'stopped' && h('div', { className: 'xai-stopped' }, error),
-      state === 'failed' && !told && h('div', { className: 'xai-wrong xai-words', role: 'alert' }, error),
+      state === 'failed' && !isReported && h('div', { className: 'xai-wrong xai-words', role: 'alert' }, error),
       state === 'done' && !parts.length && !text && h('div', { className: 'xai-hint' }, 'It ran, and printed nothing.'));
   }
 
@@ -129,17 +129,17 @@ export function chatOf(React, sanitize) {
     const box = useRef(null);
     useEffect(() => {
       if (focus.isWanted && hasAgent) box.current.focus();
-      focus.isWanted &&= !hasAgent; // a workflow that is still being read has none yet
+      focus.isWanted &&= !hasAgent; // the workflow may still be loading
     });
     const send = () => {
       if (!name) return;
-      const asked = hasAgent ? text.trim() : '';
-      ask(asked).then(isTaken => { if (isTaken) setText(now => (now.trim() === asked ? '' : now)); });
+      const question = hasAgent ? text.trim() : '';
+      ask(question).then(isTaken => { if (isTaken) setText(now => (now.trim() === question ? '' : now)); });
     };
     const press = event => {
       if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
         event.preventDefault();
-        if (text.trim()) send(); // an empty box runs nothing by a slip of a finger
+        if (text.trim()) send(); // Enter in an empty box must not run anything by accident
       }
     };
     const label = text.trim() && hasAgent ? 'Ask' : '▶ Run';
@@ -167,7 +167,7 @@ export function chatOf(React, sanitize) {
     useLayoutEffect(() => {
       const last = list.current.querySelector('.xai-turn:last-of-type');
       if (!isAtEnd.current) return;
-      // Of an answer that is longer than the panel its start; while it comes, the end.
+      // Show the start of an answer that is longer than the panel; while it streams, its end.
       const isLong = last && !isRunning && last.offsetHeight > list.current.clientHeight;
       const answer = isLong && (last.querySelector(':scope > .xai-agent > .xai-answer') ?? last);
       list.current.scrollTop = answer ? answer.offsetTop : list.current.scrollHeight;

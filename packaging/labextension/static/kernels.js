@@ -1,14 +1,17 @@
 // @ts-check
-// The panel's own kernel, and that of Xircuits' Run: what happens in them, and what they are told.
+// Connections to the panel's own kernel and to that of Xircuits' Run: their events, and requests to them.
 
-const OWN = 'xai-mcp-agent-chat'; // the path of its session, in the lab's top folder
-const XIRCUITS = 'Xircuit Output Process'; // the name of the session of Xircuits' Run
+const OWN = 'xai-mcp-agent-chat'; // session path, in the lab's top folder
+const XIRCUITS = 'Xircuit Output Process'; // session name of Xircuits' Run
 const MESSAGE = 'xai_mcp_agent_event';
 const PYTHON = 'xai_mcp_agent.canvas';
 const ENDED = ['dead', 'restarting', 'autorestarting'];
-const GONE = { event: 'Ended', state: 'failed', error: 'The kernel ended.' };
+const KERNEL_ENDED = { event: 'Ended', state: 'failed', error: 'The kernel ended.' };
 
-/** A call of a function of the panel's Python side; the values are texts, or objects of them. */
+/**
+ * Python code that calls a function of the panel's Python side, without the closing bracket. Values
+ * are strings or objects of strings.
+ */
 const call = (module, name, ...values) =>
   `from ${PYTHON}.${module} import ${name}; ${name}(${values.map(x => JSON.stringify(x)).join(', ')}`;
 
@@ -24,16 +27,16 @@ const connected = kernel => new Promise(resolve => {
 
 const hasEnd = events => events?.some(x => x.event === 'Ended') ?? false;
 
-/** One kernel that the panel shows. `runs` has their events, in the order in which they began. */
+/** Connection to a kernel whose runs the panel shows. `runs` has the events of each, oldest run first. */
 class Link {
   constructor(session, page, changed, createMessage) {
     Object.assign(this, { session, page, changed, createMessage, kernel: session.kernel });
     /** @type {Map<string, {events: any[], nodes: Record<string, any>, isOver: boolean}>} */
     this.runs = new Map();
     this.questions = new Map();
-    this.ended = new Set(); // the cells that have ended since this page came
-    this.missed = new Set(); // the runs whose last events were asked for once more
-    this.path = session.path; // also when the session has gone
+    this.endedCells = new Set(); // since this page was loaded
+    this.rereadRuns = new Set(); // runs whose events were requested a second time
+    this.path = session.path; // a session that has ended has none
     this.kernel.iopubMessage.connect((_, message) => {
       const { header, parent_header: parent, content } = message;
       if (header.msg_type === MESSAGE) this.take(content);
@@ -44,7 +47,7 @@ class Link {
         this.isRestarted = true;
         this.end();
       } else if (this.isRestarted) {
-        this.isRestarted = false; // it was restarted, and knows nothing of this page
+        this.isRestarted = false; // the new process does not know this page
         this.begin();
       }
     });
@@ -52,32 +55,32 @@ class Link {
   }
 
   endCell(id) {
-    this.ended.add(id);
+    this.endedCells.add(id);
     this.endRun(id);
   }
 
-  /** A run is over with its cell; its last events may have been lost on a busy line: ask once more. */
+  /** End the run of an ended cell. A busy connection may drop its last events: request them again. */
   endRun(id) {
     const run = this.runs.get(id);
-    if (!run || run.isOver || !this.ended.has(id)) return;
+    if (!run || run.isOver || !this.endedCells.has(id)) return;
     run.isOver = true;
-    if (this.missed.has(id)) return;
-    this.missed.add(id);
+    if (this.rereadRuns.has(id)) return;
+    this.rereadRuns.add(id);
     this.begin();
   }
 
   begin() {
-    this.isRead = false; // what happened in it before this page
-    const attended = this.attend().catch(error => {
-      if (this.attended !== attended) return; // it was begun anew meanwhile
+    this.isRead = false; // whether earlier events have arrived
+    const ready = this.attend().catch(error => {
+      if (this.ready !== ready) return; // a later `begin` replaced it
       this.isRead = true;
       console.warn('xai-mcp-agent', error);
       this.changed({ event: 'NotAttended' }, this);
     });
-    this.attended = attended;
+    this.ready = ready;
   }
 
-  /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
+  /** Request earlier events. From now on the kernel sends its questions here, if it can take answers. */
   async attend() {
     this.disposeSide();
     this.side = this.kernel.clone();
@@ -86,23 +89,23 @@ class Link {
     await this.run(`${call('panel.questions', 'attend', this.page)}, answers=${flag})`);
   }
 
-  /** The id of a new subshell; null where the kernel has none. */
+  /** Create a subshell; return its id, or null if the kernel has no subshells. */
   async createSubshell() {
     const { side } = this;
-    await Promise.all([connected(this.kernel), connected(side)]); // the first hears the events
-    // `requestCreateSubshell` waits for what the kernel says of itself, and a busy one does not.
+    await Promise.all([connected(this.kernel), connected(side)]); // events arrive at the first one
+    // `requestCreateSubshell` waits for the kernel's info, which a busy kernel does not send.
     const created = side.sendControlMessage(this.createMessage({
       msgType: 'create_subshell_request', channel: 'control', content: {},
       username: side.username, session: side.clientId,
     }), true, true).done;
-    const known = side.info.then(() => (side.supportsSubshells ? created : null));
-    const reply = await Promise.race([created, known]);
+    const supported = side.info.then(() => (side.supportsSubshells ? created : null));
+    const reply = await Promise.race([created, supported]);
     return reply?.content.subshell_id ?? null;
   }
 
-  /** Have the kernel do this beside what it is at. */
-  async tell(code) {
-    await this.attended;
+  /** Run code in the kernel beside the current run. */
+  async runBeside(code) {
+    await this.ready;
     return this.run(code);
   }
 
@@ -131,7 +134,7 @@ class Link {
       return;
     }
     const run = this.runs.get(event.run);
-    if (!run) return; // it began before this page; its replay is on the way
+    if (!run) return; // it began before this page was loaded, and will come with the replay
     const last = run.events.at(-1);
     if (event.event === 'Nodes') {
       for (const node of event.nodes) run.nodes[node.node] = node;
@@ -151,7 +154,7 @@ class Link {
     this.isRead = true;
     for (const { events, nodes, is_over: isOver } of runs) {
       const id = events[0]?.run;
-      if (!id || hasEnd(this.runs.get(id)?.events)) continue; // it ended while this was on the way
+      if (!id || hasEnd(this.runs.get(id)?.events)) continue; // it ended meanwhile
       this.runs.set(id, { events, nodes, isOver: isOver || hasEnd(events) });
       this.endRun(id);
     }
@@ -159,9 +162,9 @@ class Link {
   }
 
   end() {
-    for (const [id, run] of this.runs) if (!run.isOver) this.takeOfRun({ ...GONE, run: id });
+    for (const [id, run] of this.runs) if (!run.isOver) this.takeOfRun({ ...KERNEL_ENDED, run: id });
     this.questions.clear();
-    this.changed(GONE, this);
+    this.changed(KERNEL_ENDED, this);
   }
 
   leave() {
@@ -173,21 +176,21 @@ class Link {
 
   disposeSide() {
     if (!this.side) return;
-    this.side.subshellId = null; // else it asks for its end, for which it must know the kernel
+    this.side.subshellId = null; // else `dispose` requests its deletion, which needs the kernel's info
     this.side.dispose();
   }
 
-  answer(id, sent) {
-    return this.tell(`${call('panel.questions', 'answer', id, sent)})`);
+  answer(id, form) {
+    return this.runBeside(`${call('panel.questions', 'answer', id, form)})`);
   }
 
-  /** The run that goes on, if one does. */
+  /** The current run, if there is one. */
   get running() {
     return [...this.runs.values()].find(x => !x.isOver);
   }
 }
 
-/** Finds the kernels, and starts the panel's own when it is needed first. */
+/** Connections to all kernels. The panel's own kernel starts when it is first needed. */
 export class Kernels {
   /**
    * @param {any} services @param {(options: any) => any} createMessage
@@ -207,11 +210,11 @@ export class Kernels {
     });
   }
 
-  /** Connect to what runs now, and forget what has ended. */
+  /** Connect to new kernels, and disconnect from ended ones. */
   look() {
     const models = [...this.services.sessions.running()];
     for (const [id, link] of this.links) {
-      if (!link.isGone && !models.some(x => x.id === id)) link.leave(); // its runs stay in the chat
+      if (!link.isGone && !models.some(x => x.id === id)) link.leave(); // the chat keeps its runs
     }
     for (const model of models) {
       const isOurs = model.path === OWN || model.name === XIRCUITS;
@@ -226,7 +229,7 @@ export class Kernels {
     return link;
   }
 
-  /** The panel's own kernel; it starts if there is none. @returns {Promise<Link>} */
+  /** Return the connection to the panel's own kernel; start it if there is none. @returns {Promise<Link>} */
   own() {
     this.starting ??= this.start().finally(() => { this.starting = null; });
     return this.starting;
@@ -241,16 +244,16 @@ export class Kernels {
       const { model } = await sessions.startNew({ name: 'Chat', path: OWN, type: OWN, kernel });
       link = this.links.get(model.id) ?? this.connect(model);
     }
-    await link.attended;
+    await link.ready;
     return link;
   }
 
-  /** The link to Xircuits' Run, if it ran. */
+  /** The connection to the kernel of Xircuits' Run, if there is one. */
   get xircuits() {
     return [...this.links.values()].find(x => x.path !== OWN && !x.isGone);
   }
 
-  /** Whether some of what happened before this page is still unknown to it. */
+  /** Whether events from before this page was loaded are still missing. */
   get isReading() {
     return !this.isReady || [...this.links.values()].some(x => !x.isRead && !x.isGone);
   }
@@ -259,7 +262,7 @@ export class Kernels {
     return [...this.links.values()].filter(x => x.running);
   }
 
-  /** Run a workflow; the error that came before it began, or nothing. */
+  /** Run a workflow; return the error that prevented its start, or an empty string. */
   async ask(path, question) {
     const { kernel } = await this.own();
     const code = `${call('panel.runs', 'ask', path, question)})`;
@@ -267,7 +270,7 @@ export class Kernels {
     return reply.content.status === 'error' ? `${reply.content.ename}: ${reply.content.evalue}` : '';
   }
 
-  /** Forget a conversation, before the next question: a kernel takes its requests in order. */
+  /** Forget a conversation. A kernel takes requests in order, so it happens before the next question. */
   beginAnew(path) {
     const code = `${call('panel.runs', 'begin_anew', path)})`;
     for (const link of this.links.values()) {

@@ -1,5 +1,5 @@
 // @ts-check
-// How each node of a run is: one style sheet of ours, which leaves the canvas' own elements alone.
+// Marks the state of each node of a run by a style sheet, without touching Xircuits' elements.
 
 const STATES = {
   running: { colour: '#1976d2', width: '3px', sign: '◌ running' },
@@ -16,7 +16,7 @@ export class Marks {
     document.head.append(this.style);
   }
 
-  /** Nodes of a workflow, by their ids; what was marked in it before goes. */
+  /** Replace the marks of a workflow. `nodes` are states by node id. */
   set(path, nodes) {
     this.paths.set(path, nodes);
     this.draw();
@@ -33,11 +33,11 @@ export class Marks {
 
 function rule(path, { node, state, ms, time }) {
   const { colour, width, sign } = STATES[state];
-  const waited = Math.max(0, Math.floor(Date.now() / 1000 - time));
-  const text = { running: `${sign} ${waited} s`, done: `${sign} ${shown(ms)}` }[state] ?? sign;
+  const seconds = Math.max(0, Math.floor(Date.now() / 1000 - time));
+  const text = { running: `${sign} ${seconds} s`, done: `${sign} ${duration(ms)}` }[state] ?? sign;
   const place = `[data-xai-run=${JSON.stringify(path)}] div.node[data-nodeid=${JSON.stringify(node)}]`;
   const pulse = state === 'running' ? ' --xai-pulse: xai-pulse 1.2s infinite alternate;' : '';
   return `${place} { --xai-mark: "${text}"; --xai-colour: ${colour}; --xai-width: ${width};${pulse} }`;
 }
 
-const shown = ms => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+const duration = ms => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);

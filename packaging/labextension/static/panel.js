@@ -1,5 +1,5 @@
 // @ts-check
-// The panel at the right: it joins the kernels, the chat and the marks on nodes to the lab.
+// The panel at the right of the lab. It connects the kernels, the chat and the marks on nodes.
 
 import { chatOf } from './chat.js';
 import { Kernels } from './kernels.js';
@@ -11,7 +11,8 @@ const ID = 'xai-mcp-agent-chat';
 const EXECUTE = 'Xircuit-output-panel:execute';
 const AGENTS = /"name"\s*:\s*"(AgentRun|AgentRouter)"/;
 const WIDTH = '330px'; // inline, because the lab measures the widget before its style sheet is there
-const AGAIN_MILLISECONDS = 1500; // in which a run that waited has begun, or was dropped
+const AGAIN_MILLISECONDS = 1500; // by then a waiting run has begun, or the kernel has dropped it
+const IMPORTS = 'from xai_mcp_agent.canvas.panel import runs; from xai_mcp_agent.canvas import agent_run';
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
   <path class="jp-icon3 jp-icon-selectable" fill="#616161" d="M4 3h16a2 2 0 0 1 2 2v11a2 2 0 0 1-2 2H9l-5
   4v-4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2zm3 5v2h10V8zm0 4v2h7v-2z"/></svg>`;
@@ -31,11 +32,11 @@ class Panel {
   constructor(app, lab, base) {
     this.app = app;
     this.lab = lab;
-    this.document = null; // the workflow that was in front last
-    this.known = new WeakSet(); // workflows that are watched for changes
-    this.pending = []; // events of runs that have not begun yet, or could not
-    this.asked = null; // those of the one that the kernel was asked for
-    this.focus = { isWanted: false }; // by the box, when it is drawn next
+    this.document = null; // the last workflow that was in front
+    this.watched = new WeakSet(); // workflows whose changes are followed
+    this.requests = []; // each the events of a run that has not begun, or could not
+    this.current = null; // the request that the kernel is starting
+    this.focus = { isWanted: false }; // whether the box takes it when it is next drawn
     this.marks = new Marks(app.shell);
     const { createMessage } = lab.services.KernelMessage;
     const take = (event, link) => this.take(event, link);
@@ -77,7 +78,7 @@ class Panel {
       ask: question => this.ask(question),
       stop: () => this.stop(),
       beginAnew: () => {
-        this.pending = this.pending.filter(x => x[0].path !== this.path);
+        this.requests = this.requests.filter(x => x[0].path !== this.path);
         this.kernels.beginAnew(this.path);
         this.show();
       },
@@ -119,7 +120,7 @@ class Panel {
     return this.document?.context.path ?? '';
   }
 
-  /** Follow the workflow that is in front; what lies beside it, as Xircuits' output, changes nothing. */
+  /** Show the workflow in front. Other tabs, such as Xircuits' output, change nothing. */
   look() {
     const front = this.app.shell.currentWidget;
     if (front?.context?.path?.endsWith('.xircuits')) this.follow(front);
@@ -130,20 +131,20 @@ class Panel {
 
   follow(document) {
     this.document = document;
-    if (this.known.has(document)) return;
-    this.known.add(document);
-    document.context.model.contentChanged.connect(() => this.show()); // it may get an agent
+    if (this.watched.has(document)) return;
+    this.watched.add(document);
+    document.context.model.contentChanged.connect(() => this.show()); // an agent may be added
     document.context.pathChanged.connect(() => this.show());
   }
 
-  /** All that the chat shows. */
+  /** Everything that the chat shows. */
   get state() {
-    const { path, kernels, pending, asked } = this;
+    const { path, kernels, requests, current } = this;
     const links = [...kernels.links.values()];
     const runs = links.flatMap(x => [...x.runs.values()]).filter(x => x.events[0].path === path);
     const turns = runs.map(x => turnOf(x.events)).sort((a, b) => a.time - b.time);
-    for (const events of pending.filter(x => x[0].path === path)) {
-      const waits = events.length === 1 && events !== asked;
+    for (const events of requests.filter(x => x[0].path === path)) {
+      const waits = events.length === 1 && events !== current;
       turns.push({ ...turnOf(events), ...waits && { state: 'waiting' } });
     }
     return {
@@ -152,10 +153,10 @@ class Panel {
       hasAgent: AGENTS.test(this.document?.context.model.toString() ?? ''),
       turns,
       questions: links.flatMap(link => [...link.questions.values()].map(question => ({
-        question, answer: sent => link.answer(question.id, sent),
+        question, answer: form => link.answer(question.id, form),
       }))),
       isReading: kernels.isReading,
-      isRunning: kernels.running.length > 0 || Boolean(asked),
+      isRunning: kernels.running.length > 0 || Boolean(current),
     };
   }
 
@@ -167,9 +168,9 @@ class Panel {
   }
 
   take(event, link) {
-    // The run that was asked for has events of its own now.
-    if (event.by === 'panel') this.pending = this.pending.filter(x => x !== this.asked);
-    if (event.event === 'Ended') this.dialog?.resolve(1); // nothing is left to wait for
+    // The requested run has events of its own now.
+    if (event.by === 'panel') this.requests = this.requests.filter(x => x !== this.current);
+    if (event.event === 'Ended') this.dialog?.resolve(1); // there is nothing to wait for any more
     if (['Began', 'Replay'].includes(event.event)) {
       for (const { events, nodes } of link.runs.values()) this.marks.set(events[0].path, nodes);
     }
@@ -180,14 +181,14 @@ class Panel {
     });
   }
 
-  /** A person opens the panel: the kernel starts, so that the first answer comes sooner. */
+  /** A person opened the panel: start the kernel, so that the first answer comes sooner. */
   open() {
     this.focus.isWanted = true;
     this.show();
-    this.kernels.own().then(link => link.tell('from xai_mcp_agent.canvas.panel import runs; from xai_mcp_agent.canvas import agent_run'));
+    this.kernels.own().then(link => link.runBeside(IMPORTS));
   }
 
-  /** A question comes: the panel opens, and the focus stays where it is. */
+  /** Open the panel for a question, without moving the focus. */
   openQuietly() {
     if (this.widget.isVisible) return;
     this.isQuiet = true;
@@ -199,38 +200,38 @@ class Panel {
     });
   }
 
-  /** Ask, or without a question run as drawn; whether it was taken. */
+  /** Ask a question, or run the workflow as it is drawn; return whether a run was requested. */
   async ask(question) {
-    const { document: shown, path } = this;
+    const { document: workflow, path } = this;
     const own = this.kernels.running.find(x => x.path === ID);
     if (own && !await this.mayRun(own)) return false;
-    await save(shown);
-    const began = { run: `${Math.random()}`, event: 'Began', path, question, by: 'panel' };
-    this.pending.push([{ ...began, time: Date.now() / 1000 }]);
+    await save(workflow);
+    const time = Date.now() / 1000;
+    this.requests.push([{ run: `${Math.random()}`, event: 'Began', path, question, by: 'panel', time }]);
     this.next();
     return true;
   }
 
-  /** Begin the first run that waits, when none goes on. */
+  /** Start the first requested run, unless another one is starting. */
   async next() {
     this.show();
-    const events = this.pending.find(x => x.length === 1);
-    if (this.asked || !events) return;
-    this.asked = events;
+    const events = this.requests.find(x => x.length === 1);
+    if (this.current || !events) return;
+    this.current = events;
     const error = await this.kernels.ask(events[0].path, events[0].question).catch(String);
-    this.asked = null;
-    // It has not even begun: this stays in the chat.
-    if (this.pending.includes(events)) events.push({ event: 'Ended', state: 'failed', error });
+    this.current = null;
+    // It could not begin. The chat keeps the error.
+    if (this.requests.includes(events)) events.push({ event: 'Ended', state: 'failed', error });
     this.next();
   }
 
   stop() {
-    this.pending = this.pending.filter(x => x === this.asked || x.length > 1);
+    this.requests = this.requests.filter(x => x === this.current || x.length > 1);
     this.show();
     for (const link of this.kernels.running) link.kernel.interrupt();
   }
 
-  /** While a run goes on: wait for its end, or stop it; whether the next one may begin. */
+  /** Ask whether to stop the current run or wait for its end; return whether the next one may begin. */
   async mayRun(link) {
     const { Dialog } = this.lab.apputils;
     const { running } = link;
@@ -248,16 +249,16 @@ class Panel {
     return result.button.accept;
   }
 
-  /** Xircuits' Run was pressed; its kernel does one run after the other. */
+  /** Handle a press of Xircuits' Run, whose kernel does one run after the other. */
   async queue(args) {
     const link = this.kernels.xircuits;
     const before = link?.running;
     if (!before || !await this.mayRun(link)) return;
-    const known = link.runs.size;
+    const runCount = link.runs.size;
     if (link.running === before) return; // it waits
     setTimeout(() => {
-      // An interrupt may have the kernel drop what waits.
-      if (link.runs.size === known && link.kernel.status === 'idle') this.app.commands.execute(EXECUTE, args);
+      // An interrupt may make the kernel drop waiting runs.
+      if (link.runs.size === runCount && link.kernel.status === 'idle') this.app.commands.execute(EXECUTE, args);
     }, AGAIN_MILLISECONDS);
   }
 }
@@ -267,7 +268,7 @@ async function save({ content, context }) {
   const engine = content.xircuitsApp.getDiagramEngine();
   const { models } = context.model.toJSON().layers.find(x => x.type === 'diagram-links');
   const isWritten = line => models[line.getID()]?.type === line.getType();
-  // Xircuits writes half of a line to a new node, and the rest with the next change.
+  // Xircuits writes a line to a new node incompletely until the next change.
   if (!engine.getModel().getLinks().every(isWritten)) engine.fireEvent({}, 'onChange');
   if (context.model.dirty) await context.save();
 }

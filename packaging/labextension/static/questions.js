@@ -1,6 +1,6 @@
 // @ts-check
-// Questions that a run asks a person. All words in them are shown as text, and no button takes the
-// focus by itself: Enter of somebody who types the next question must not approve anything.
+// Questions of a run to a person. All their texts are shown as plain text. No button takes the focus:
+// a person who types the next question and presses Enter must not approve anything.
 
 /** @param {any} React */
 export function questionsOf(React) {
@@ -31,25 +31,25 @@ export function questionsOf(React) {
       wrong && h('div', { className: 'xai-wrong', role: 'alert' }, wrong));
   }
 
-  /** One question, with what it is about; `answer` takes what a form would send. */
+  /** One question with its details. `answer` gets the fields of the form. */
   return function Question({ question, answer }) {
     const { id, title, message, url, fields = [], arguments: args = [], said = [] } = question;
     const part = useRef(null);
     const [isSent, setSent] = useState(false);
-    const wasHere = useRef(false); // the focus, when the form was sent
+    const hadFocus = useRef(false); // when the form was sent
     useEffect(() => {
       setSent(false);
       part.current.scrollIntoView({ block: 'nearest' });
-      if (wasHere.current) part.current.querySelector('[aria-invalid=true]')?.focus();
+      if (hadFocus.current) part.current.querySelector('[aria-invalid=true]')?.focus();
     }, [question]);
 
     function press(action) {
-      const sent = { action: [action] };
-      for (const [name, value] of new FormData(part.current)) (sent[name] ??= []).push(value);
+      const form = { action: [action] };
+      for (const [name, value] of new FormData(part.current)) (form[name] ??= []).push(value);
       if (action === 'accept' && url) window.open(url, '_blank', 'noopener,noreferrer');
-      wasHere.current = part.current.contains(document.activeElement);
+      hadFocus.current = part.current.contains(document.activeElement);
       setSent(true);
-      answer(sent);
+      answer(form);
     }
 
     return h('form', {

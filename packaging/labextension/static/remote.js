@@ -1,5 +1,5 @@
-// What JupyterLab asks of an extension, written by hand: there is no build. The parts are ES modules
-// beside this file, which get the lab's own libraries.
+// Entry point of the JupyterLab extension, written by hand because there is no build step. The parts are
+// ES modules beside this file, and get the lab's own libraries.
 'use strict';
 (() => {
   const NAME = 'xai-mcp-agent';
@@ -15,8 +15,8 @@
 
   async function library(name) {
     const versions = Object.values(shared[name]);
-    const chosen = versions.find(x => x.loaded) ?? versions[0];
-    return (await chosen.get())();
+    const version = versions.find(x => x.loaded) ?? versions[0];
+    return (await version.get())();
   }
 
   async function libraries() {

@@ -1,7 +1,7 @@
 // @ts-check
-// Shows the card of an agent's run as the lab shows any HTML, sanitised by the lab, and keeps the
-// answer in view in Xircuits' output panel, or the end where there is no card: the panel scrolls to
-// its end before that is drawn, and may lie behind another tab.
+// Shows the card of an agent's run like any HTML, sanitised by the lab. In Xircuits' output panel it
+// keeps the answer in view, or without a card the end of the output: the panel itself scrolls before
+// they are drawn, and may be behind another tab.
 
 const NAME = 'xai-mcp-agent';
 const KIND = 'application/vnd.xai-mcp-agent.card+json'; // {id, state}; the card is its text/html
@@ -13,12 +13,12 @@ const LINES = 'application/vnd.jupyter.stdout';
 const BY_HAND = ['wheel', 'pointerdown', 'keydown', 'touchstart'];
 const TYPED_IN = 'input, textarea, select, iframe';
 
-let held = null; // the finished card that is kept in view
-let followed = null; // the run whose end is kept in view where no card is
-let tab = null; // of the panel, when the lab has begun
+let cardKeeper = null; // keeps a finished card in view
+let endKeeper = null; // keeps the end of the output in view, while there is no card
+let tab = null; // of the panel; set when the lab has started
 
-// Brings the panel in front of its neighbours, once in a run, without the keyboard's focus.
-// Whoever saw it in this run and left it does not want it back.
+// Brings the output panel to the front once in a run, without moving the focus. A person who saw it in
+// this run and left it does not want it back.
 class PanelTab {
   constructor(app) {
     this.shell = app.shell;
@@ -31,9 +31,9 @@ class PanelTab {
 
   begin() {
     this.panel = [...this.shell.widgets('main')].find(x => x.id === PANEL);
-    for (const last of [held, followed]) last?.release();
+    for (const last of [cardKeeper, endKeeper]) last?.release();
     const scroller = this.panel?.node.querySelector(AREA);
-    followed = scroller ? new Follow(scroller) : null;
+    endKeeper = scroller ? new EndKeeper(scroller) : null;
     this.changes.disconnect();
     this.isWanted = Boolean(this.panel && !this.panel.isVisible);
     if (this.isWanted) this.changes.observe(this.panel.node, { attributeFilter: ['class'] });
@@ -46,7 +46,7 @@ class PanelTab {
   }
 
   isTypedOver() {
-    // What is in front of it would lose the focus by being hidden.
+    // The tab in front would lose the focus when it is hidden.
     const at = document.activeElement;
     if (!at?.isContentEditable && !at?.matches(TYPED_IN)) return false;
     const bars = [...this.panel.parent?.tabBars?.() ?? []];
@@ -59,14 +59,14 @@ const scrolls = node => ['auto', 'scroll'].includes(getComputedStyle(node).overf
 
 function scrollerOf(node) {
   const panel = node.closest(`#${PANEL}`);
-  if (!panel) return null; // in notebooks and elsewhere nothing is scrolled
+  if (!panel) return null; // notebooks and other places are not scrolled
   let at = node.parentElement;
   while (at !== panel && !scrolls(at)) at = at.parentElement;
   return at;
 }
 
 function endsWith(output) {
-  // Lines may follow the card; an error, a question or another card is what to look at then.
+  // Printed lines may follow the card. An error, a question or another card is more important.
   for (let next = output.nextElementSibling; next; next = next.nextElementSibling) {
     const kind = next.querySelector('[data-mime-type]')?.getAttribute('data-mime-type');
     if (kind && kind !== LINES && next.style.display !== 'none') return false;
@@ -74,7 +74,7 @@ function endsWith(output) {
   return true;
 }
 
-// Keeps something in view whatever is drawn, until somebody looks elsewhere.
+// Keeps something in view while more is drawn, until a person scrolls or clicks.
 class Keeper {
   constructor(scroller, node = null) {
     this.scroller = scroller;
@@ -100,15 +100,15 @@ class Keeper {
   }
 }
 
-// The end of a run, as the panel means to.
-class Follow extends Keeper {
+// Keeps the end of the output in view.
+class EndKeeper extends Keeper {
   keep() {
-    if (!held) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (!cardKeeper) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 }
 
-// A finished card.
-class Hold extends Keeper {
+// Keeps a finished card in view.
+class CardKeeper extends Keeper {
   constructor(node, scroller) {
     super(scroller, node);
     scroller.addEventListener('scroll', this.watch);
@@ -122,12 +122,12 @@ class Hold extends Keeper {
       scroller.scrollTop = scroller.scrollHeight;
       return;
     }
-    const top = Math.min(this.wanted(), scroller.scrollHeight - scroller.clientHeight);
+    const top = Math.min(this.position(), scroller.scrollHeight - scroller.clientHeight);
     if (Math.abs(scroller.scrollTop - top) > 1) scroller.scrollTop = top;
   }
 
-  wanted() {
-    // The whole card from its top; of one that is too long its end; of a long answer its start.
+  position() {
+    // The top of the card if it fits, else its end, but never below the start of the answer.
     const { node, scroller } = this;
     const zero = scroller.getBoundingClientRect().top - scroller.scrollTop;
     const card = node.getBoundingClientRect();
@@ -139,7 +139,7 @@ class Hold extends Keeper {
   release() {
     super.release();
     this.scroller.removeEventListener('scroll', this.watch);
-    if (held === this) held = null;
+    if (cardKeeper === this) cardKeeper = null;
   }
 }
 
@@ -148,17 +148,17 @@ function bringIntoView(node, state) {
   if (!scroller) return;
   tab?.bringForward();
   if (state === 'done') {
-    held?.release();
-    held = new Hold(node, scroller);
-  } else if (!held) {
-    scroller.scrollTop = scroller.scrollHeight; // as the panel does, but when it is drawn
+    cardKeeper?.release();
+    cardKeeper = new CardKeeper(node, scroller);
+  } else if (!cardKeeper) {
+    scroller.scrollTop = scroller.scrollHeight; // the panel does so too early
   }
 }
 
 const inFold = fold => [...fold.querySelectorAll('summary, pre')];
 
-// How a person left the folds of a card, which is drawn anew as a whole.
-function leftFolds(node) {
+// The folds of a card as a person left them. A card is redrawn as a whole.
+function foldStatesOf(node) {
   const folds = [...node.querySelectorAll('details')];
   return new Map(folds.map(fold => [fold.className, {
     open: fold.open,
@@ -167,24 +167,24 @@ function leftFolds(node) {
   }]));
 }
 
-function leaveFolds(node, left) {
+function restoreFolds(node, states) {
   for (const fold of node.querySelectorAll('details')) {
-    const was = left?.get(fold.className);
-    if (!was) continue;
-    fold.open = was.open;
-    inFold(fold).forEach((x, at) => { x.scrollTop = was.tops[at]; });
-    if (document.activeElement !== document.body) continue; // it is needed elsewhere by now
-    inFold(fold)[was.focused]?.focus({ preventScroll: true });
+    const state = states?.get(fold.className);
+    if (!state) continue;
+    fold.open = state.open;
+    inFold(fold).forEach((x, at) => { x.scrollTop = state.tops[at]; });
+    if (document.activeElement !== document.body) continue; // a person moved it
+    inFold(fold)[state.focused]?.focus({ preventScroll: true });
   }
 }
 
-// The lab's sanitizer takes none of this from HTML.
+// Adds roles and labels, which the lab's sanitizer removes from HTML.
 function nameParts(node) {
   const card = node.querySelector('.xai-card');
   card?.setAttribute('role', 'region');
   card?.setAttribute('aria-label', `Run of ${card.querySelector('b')?.textContent}`);
   for (const wide of node.querySelectorAll('.xai-card table')) {
-    const part = wide.closest('[dir]'); // it scrolls
+    const part = wide.closest('[dir]'); // it can be scrolled
     part.tabIndex = 0;
     part.setAttribute('role', 'group');
     part.setAttribute('aria-label', 'Text with a table');
@@ -193,7 +193,7 @@ function nameParts(node) {
     const fold = text.closest('details');
     const title = (fold.querySelector('code') ?? fold.querySelector('summary')).textContent;
     const part = text.previousElementSibling;
-    const isPart = !part.matches('summary'); // of a call: its arguments, or its result
+    const isPart = !part.matches('summary'); // the arguments or the result of a call
     text.tabIndex = 0; // to scroll it with the keyboard
     text.setAttribute('role', 'group');
     text.setAttribute('aria-label', isPart ? `${part.textContent} of ${title}` : title);
@@ -201,7 +201,7 @@ function nameParts(node) {
 }
 
 function rendererOf(RenderedHTML) {
-  const left = new Map(); // by card: it is drawn anew below when it is finished
+  const foldStates = new Map(); // by card: a finished card is drawn again further down
 
   return class RunCard extends RenderedHTML {
     constructor(options) {
@@ -210,11 +210,11 @@ function rendererOf(RenderedHTML) {
 
     async renderModel(model) {
       const { id, state } = model.data[KIND] ?? {};
-      if (this.node.firstChild) left.set(id, leftFolds(this.node));
+      if (this.node.firstChild) foldStates.set(id, foldStatesOf(this.node));
       await super.renderModel(model);
       nameParts(this.node);
-      leaveFolds(this.node, left.get(id));
-      if (state === 'done') left.delete(id);
+      restoreFolds(this.node, foldStates.get(id));
+      if (state === 'done') foldStates.delete(id);
       this.state = state;
       if (this.isAttached) this.appear();
     }
@@ -236,7 +236,7 @@ function rendererOf(RenderedHTML) {
 export default function runCard(lab) {
   const Card = rendererOf(lab.rendermime.RenderedHTML);
   const rendererFactory = {
-    safe: true, // it is sanitised like all HTML
+    safe: true, // the lab sanitises it like all HTML
     mimeTypes: [KIND],
     createRenderer: options => new Card(options),
   };

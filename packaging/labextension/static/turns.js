@@ -1,5 +1,5 @@
 // @ts-check
-// The events of a run as what the chat shows of it. Nothing here touches the page.
+// Turns the events of a run into what the chat shows. Nothing here touches the page.
 
 /**
  * @typedef {Record<string, any>} Event
@@ -13,7 +13,7 @@
  *   state: string, error: string}} Turn
  */
 
-/** Fields that events have besides their own. */
+/** Fields that all events share. */
 const FRAME = new Set(['run', 'event', 'time', 'node', 'run_id', 'html', 'seconds']);
 
 /** @param {Event[]} events @returns {Turn} */
@@ -75,7 +75,7 @@ export function turnOf(events) {
   };
   for (const event of events) {
     if (event.event === 'ToolStarted' && !agents.has(event.run_id)) {
-      const node = newAgent({ agent: event.agent }); // calls that a node makes without a model
+      const node = newAgent({ agent: event.agent }); // a node calls tools without a model
       turn.parts.push(node);
       agents.set(event.run_id, node);
     }
@@ -88,23 +88,23 @@ export function turnOf(events) {
   return turn;
 }
 
-/** A value to read: JSON in lines, also where it came as a text. @param {any} value */
+/** Format a value for reading: JSON over several lines, also if it is in a string. @param {any} value */
 export function asText(value) {
-  if (typeof value !== 'string') return seen(JSON.stringify(value ?? null, null, 1));
-  if (!/^\s*[[{]/.test(value)) return seen(value);
+  if (typeof value !== 'string') return visible(JSON.stringify(value ?? null, null, 1));
+  if (!/^\s*[[{]/.test(value)) return visible(value);
   try {
-    return seen(JSON.stringify(JSON.parse(value), null, 1));
+    return visible(JSON.stringify(JSON.parse(value), null, 1));
   } catch {
-    return seen(value); // it only looks like it, or was cut
+    return visible(value); // not JSON, or JSON that was cut
   }
 }
 
-/** A text of strangers, with a mark for what hides or turns round a part of it. */
-export const seen = text => text.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '?');
+/** Replace characters that hide or reverse parts of a text with question marks. */
+export const visible = text => text.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '?');
 
-/** @param {Event} began @returns {Turn} */
-function newTurn(began) {
-  const { run, path = '', question = '', by, time = 0 } = began ?? {};
+/** @param {Event} start @returns {Turn} */
+function newTurn(start) {
+  const { run, path = '', question = '', by, time = 0 } = start ?? {};
   return {
     id: run, path, question, isOwn: by === 'panel', time,
     parts: [], printed: [], page: null, goals: null, state: 'running', error: '',
@@ -113,8 +113,8 @@ function newTurn(began) {
 
 /** @param {Event} event */
 function newAgent(event) {
-  const { agent, model = '', asked = '', left_out: leftOut = [] } = event;
-  const lines = leftOut.map(text => ({ kind: 'note', text: `left out: ${text}` }));
+  const { agent, model = '', asked = '', left_out: omissions = [] } = event;
+  const lines = omissions.map(text => ({ kind: 'note', text: `left out: ${text}` }));
   return {
     kind: 'agent', agent, model, asked, lines, live: '', html: '', cost: '', error: '',
     isOver: !model, calls: new Map(),
@@ -129,7 +129,7 @@ function newCall(tool, args, isDrawn) {
   };
 }
 
-/** The drawn tool that an agent inside of it runs for. @returns {Call | undefined} */
+/** The running tool on the canvas to which a new agent belongs. @returns {Call | undefined} */
 function openCall(agents) {
   const calls = agents.flatMap(x => [...x.calls.values()]);
   const open = calls.filter(x => x.isDrawn && x.state === 'running');
