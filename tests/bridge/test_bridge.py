@@ -109,6 +109,26 @@ async def test_cancelling_a_coroutine_cancels_the_call_at_the_server():
         assert methods[-2:] == ["notifications/cancelled", "tools/call"]
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), ValueError("x")])
+def test_an_error_of_any_kind_reaches_the_caller_and_the_loop_goes_on(
+    bridge: Bridge, error: BaseException
+):
+    """A task that raises SystemExit or KeyboardInterrupt ends its event loop."""
+
+    async def fail(_: Operations) -> None:
+        raise error
+
+    for run in (
+        lambda: bridge.run(fail),
+        lambda: bridge.submit(fail).result(),
+        lambda: asyncio.run(bridge.aio.run(fail)),
+    ):
+        with pytest.raises(type(error)) as raised:
+            run()
+        assert raised.value is error
+        assert bridge.call_tool("a", "echo", {"text": "hello"}).text == "hello"
+
+
 def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
     """It would wait for itself forever. Progress listeners, for example, are called there."""
     errors: list[str] = []

@@ -19,6 +19,7 @@ from ..core.approval import (
     scope_of,
 )
 from ..core.calls import NO_MODEL, Host, Nobody
+from ..core.errors import PROGRAM_ERRORS
 from ..core.questions import (
     Answer,
     Answerer,
@@ -96,7 +97,7 @@ class CallbackHost:
             async with self._one_at_a_time:
                 try:
                     return await anyio.to_thread.run_sync(function, request, abandon_on_cancel=True)
-                except Exception as cause:
+                except PROGRAM_ERRORS as cause:
                     logger.exception("The program's `answer` or `approve` raised")
                     raise _CallbackFailed(type(cause).__name__) from cause
 

@@ -94,7 +94,7 @@ class Portal:
         try:
             if error is None:
                 return call.results[0]
-            # As in `_perform`.
+            # As in `_settle`.
             is_closed = self._closing and isinstance(error, SourceError)
             if is_closed or isinstance(error, asyncio.CancelledError):
                 raise closed_meanwhile() from None
@@ -143,14 +143,13 @@ class Portal:
                 caller is the loop itself, which would wait for itself for ever.
         """
         self._check_caller()
-        work = self._perform(partial(make, *args, **options))
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        make = partial(make, *args, **options)
         try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
-        except BaseException as cause:
-            work.close()
-            if isinstance(cause, RuntimeError):  # the loop has been closed
-                raise closed_meanwhile() from None
-            raise
+            self._loop.call_soon_threadsafe(self._start, make, future)
+        except RuntimeError:  # the loop has been closed
+            raise closed_meanwhile() from None
+        return future
 
     def post(self, do: Callable[[], object]) -> None:
         """Schedule a function on the loop, if it still runs."""
@@ -186,19 +185,35 @@ class Portal:
                 "Use the coroutines of `bridge.aio`, or call from another thread."
             )
 
-    async def _perform(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        task = asyncio.current_task()
-        assert task is not None
+    def _start(
+        self, make: Callable[[], Coroutine[Any, Any, T]], future: concurrent.futures.Future[T]
+    ) -> None:
+        """Run a coroutine function for a future. Called on the loop."""
+        if future.cancelled():
+            return
+        task = asyncio.ensure_future(_outcome(make))
         self._work.add(task)
-        try:
-            return await make()
-        except SourceError:
-            if self._closing:  # the cause of the failure: the advice in its message does not help
-                raise closed_meanwhile() from None
-            raise
-        finally:
-            self._work.discard(task)
-            del task  # it keeps the error, whose traceback keeps this frame
+        task.add_done_callback(partial(self._settle, future))
+        future.add_done_callback(lambda x: x.cancelled() and self.post(task.cancel))
+
+    def _settle(
+        self,
+        future: concurrent.futures.Future[T],
+        task: asyncio.Task[tuple[list[T], BaseException | None]],
+    ) -> None:
+        self._work.discard(task)
+        if task.cancelled():
+            future.cancel()
+        if not future.set_running_or_notify_cancel():
+            return
+        results, error = task.result()
+        if error is None:
+            future.set_result(results[0])
+        elif self._closing and isinstance(error, SourceError):
+            # The cause of the failure: the advice in its message does not help.
+            future.set_exception(closed_meanwhile())
+        else:
+            future.set_exception(error)
 
     def _run(self) -> None:
         try:
@@ -266,6 +281,18 @@ class _Call(Generic[T]):
             if self._task is not None:
                 self._work.discard(self._task)
             self.gate.release()
+
+
+async def _outcome(
+    make: Callable[[], Coroutine[Any, Any, T]],
+) -> tuple[list[T], BaseException | None]:
+    """Return the result in a list, and the error: a task that raises SystemExit ends the loop."""
+    try:
+        return [await make()], None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again by the future
+        return [], error
 
 
 def closed_meanwhile() -> RuntimeError:

@@ -24,6 +24,9 @@ _NODE_METHOD = re.compile(r"(\w+)\.(?:execute|init)$")
 # Text from outside in a message must not move a terminal's cursor.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+PROGRAM_ERRORS = (Exception, SystemExit, KeyboardInterrupt)
+"""Errors that a function of the program may raise: the last two would end the event loop."""
+
 
 class XaiMcpError(Exception):
     """Base of all errors of this library; `str(error)` is the whole message for a person."""

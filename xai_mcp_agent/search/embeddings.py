@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..core.errors import XaiMcpError
+from ..core.errors import PROGRAM_ERRORS, XaiMcpError
 from ..core.imports import import_aside
 from .vectors import StoredVectors, hash_of
 
@@ -287,7 +287,7 @@ class _PatientModel:
         except TimeoutError:
             self._late = thread
             self._fail(texts, f"no answer within {seconds:g} seconds")
-        except Exception as error:  # noqa: BLE001 - anybody's function
+        except PROGRAM_ERRORS as error:  # anybody's function
             is_ours = isinstance(error, XaiMcpError | BadVector)
             self._fail(texts, str(error) if is_ours else f"{type(error).__name__}: {error}")
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from ..core.errors import PROGRAM_ERRORS
 from ..core.results import OnProgress
 from ..core.visible import visible_text
 
@@ -29,7 +30,7 @@ class ProgressListener:
             return
         try:
             await self._listener(progress, total, visible_text(message or "", _MOST_CHARS))
-        except Exception as cause:
+        except PROGRAM_ERRORS as cause:
             self._is_working = False
             logger.exception("A progress listener raised; it is not called for this call any more")
             self._notes.append(

@@ -126,17 +126,20 @@ def test_progress_is_reported_while_the_call_runs(galleries: Bridge, server: str
     assert sorted(steps) == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
-def test_a_progress_listener_that_raises_is_reported_once(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_a_progress_listener_that_raises_is_reported_once(
+    caplog: pytest.LogCaptureFixture, error: type[BaseException]
+):
     steps: list[Any] = []
 
     def fail(*step: Any) -> None:
         steps.append(step)
-        raise RuntimeError("in the listener")
+        raise error("in the listener")
 
     with bridge_with(it=entry()) as bridge:
         result = bridge.call_tool("it", "progress", {"steps": 2}, on_progress=fail)
     assert (result.text, steps) == ("done", [(1, 2, "")])
-    assert "the listener raised RuntimeError" in result.notes[0]
+    assert f"the listener raised {error.__name__}" in result.notes[0]
     assert "in the listener" in caplog.text
 
 

@@ -97,11 +97,12 @@ def test_a_subscription_that_is_never_confirmed_ends_at_the_limit_of_a_call():
         bridge.subscribe("it", "x://y")
 
 
+@pytest.mark.parametrize("error", [KeyError, SystemExit])
 def test_other_listeners_and_calls_go_on_after_a_listener_has_raised(
-    books: Bridge, caplog: pytest.LogCaptureFixture
+    books: Bridge, caplog: pytest.LogCaptureFixture, error: type[BaseException]
 ):
     def clumsy(uri: str) -> None:
-        raise KeyError(uri)
+        raise error(uri)
 
     with books.subscribe("stdio", TODAY, clumsy), books.subscribe("stdio", TODAY) as other:
         books.call_tool("stdio", "write", {"text": "x"})

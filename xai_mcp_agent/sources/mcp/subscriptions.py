@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ...core.backoff import Backoff
-from ...core.errors import ServerError, SourceError
+from ...core.errors import PROGRAM_ERRORS, ServerError, SourceError
 from ...core.events import LISTS
 from ..base import OnUpdate
 from .connection import METHOD_NOT_FOUND, Connection, is_modern
@@ -222,7 +222,7 @@ def _is_at_or_below(changed: str, subscribed: str) -> bool:
 def _call(on_update: OnUpdate, topic: str) -> None:
     try:
         on_update(topic)
-    except Exception:
+    except PROGRAM_ERRORS:
         # A listener is the user's code: its errors must not end the connection.
         logger.exception("A listener for changes of %s raised", topic)
 

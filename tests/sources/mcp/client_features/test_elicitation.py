@@ -27,7 +27,7 @@ class Programmed:
     def __call__(self, question: Question) -> Answer:
         self.questions.append(question)
         match self.next:
-            case Exception():
+            case BaseException():
                 raise self.next
             case threading.Event():
                 self.next.wait(20)
@@ -98,6 +98,7 @@ def test_a_program_that_answers_wrongly_cancels_the_question(servers: Bridge, pr
     for program.next, reason in (
         (Answer.accepted({"colour": 7}), "colour"),
         (KeyError("oops"), "raised KeyError"),
+        (SystemExit("oops"), "raised SystemExit"),
         ({"colour": "red"}, "returned a dict, not an Answer"),
     ):
         answer, result = ask(servers, "http", form())

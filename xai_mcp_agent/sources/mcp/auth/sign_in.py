@@ -16,6 +16,7 @@ from anyio.abc import SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.stapled import MultiListener
 
 from ....core.calls import Host
+from ....core.errors import PROGRAM_ERRORS
 from ....core.json import JsonObject
 from ....core.questions import Question, SignIn, SignInRequest
 from ....settings.server import ServerSettings
@@ -134,7 +135,7 @@ class Person:
             if self._sign_in is None:
                 return await self._show_by_host(request)
             text = await _call(self._sign_in, request)
-        except Exception as cause:  # noqa: BLE001 - any error means that there was no sign-in
+        except PROGRAM_ERRORS as cause:  # any error means that there was no sign-in
             return denied_error(self._server, f"{type(cause).__name__}: {cause}".rstrip(": "), "")
         if text is None:
             return None
