@@ -175,6 +175,22 @@ def test_since_and_until_limit_the_events(file: Path, cli: Cli, show: Any, lines
 # The history of a folder
 
 
+def test_a_history_of_other_projects_is_reported_with_their_names(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+):
+    cli("history show").shows(f"There is no history yet of the project {folder.name!r} in ")
+    for project in ("front desk", "library"):
+        (folder / "mcp_settings.json").write_text(json.dumps({"project": project}))
+        with Bridge.open() as bridge:
+            bridge.records()
+    cli("history show").shows("There is no history yet.")
+    monkeypatch.setenv("XAI_MCP_PROJECT", "fron desk")
+    others = "It has: front desk, library. Name one in XAI_MCP_PROJECT."
+    cli("history show").shows("no history yet of the project 'fron desk'", others)
+    cli("history show --store .xircuits/history.db").fails("project 'fron desk'", others)
+    assert cli("history show --json").json == []
+
+
 def test_show_reports_a_missing_history_and_starts_no_server(folder: Path, cli: Cli):
     cli("history show").shows("There is no history yet")
     assert cli("history show --json").out == "[]\n"

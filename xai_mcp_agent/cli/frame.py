@@ -28,7 +28,7 @@ from ..console.screen import Screen
 from ..console.surface import surface_of
 from ..console.terminal_questions import why_not_here
 from ..core.errors import SettingsError, StoreFailed, XaiMcpError
-from ..history.place import SWITCHED_OFF, Place, find_place
+from ..history.place import SWITCHED_OFF, Place, find_place, project_of
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
@@ -162,9 +162,7 @@ class StoreFrame(Frame):
             # Somebody who names a file wants to see its content, whichever project wrote it.
             place = replace(place, any_project=True, is_still=not follow)
         with _without_shm(place) as place:
-            history = _open_history(place, must_exist=bool(self.store))
-            if history is None:
-                raise NothingYet(_nothing_yet(place, nothing))
+            history = _open_history(place, nothing, must_exist=bool(self.store))
             try:
                 yield history
             finally:
@@ -239,31 +237,32 @@ def _without_shm(place: Place) -> Generator[Place]:
         yield replace(place, file=copy)
 
 
-def _nothing_yet(place: Place, json: object) -> Report:
+def _nothing_yet(place: Place, json: object, projects: Sequence[str] = ()) -> NothingYet:
+    """Return the report of a missing history; the place has those of other `projects`."""
     if place.is_off:
-        return Report(json, f"The history is off: {' '.join(SWITCHED_OFF)}")
-    return Report(
-        json,
-        f"There is no history yet in {place.label}. It begins when a workflow or a command uses "
-        "a server.",
-    )
+        return NothingYet(Report(json, f"The history is off: {' '.join(SWITCHED_OFF)}"))
+    project = project_of(place.folder, place.project).name
+    others = f"It has: {', '.join(projects)}. Name one in XAI_MCP_PROJECT. " if projects else ""
+    text = f"There is no history yet of the project {project!r} in {place.label}. {others}"
+    begins = "It begins when a workflow or a command uses a server."
+    return NothingYet(Report(json, f"{text}{begins}"))
 
 
-def _open_history(place: Place, *, must_exist: bool) -> History | None:
+def _open_history(place: Place, nothing: object, *, must_exist: bool) -> History:
     if place.file is not None and not place.file.exists():
         if must_exist:
             raise StoreFailed(place.label, "there is no such file.", "Name another one.")
-        return None
+        raise _nothing_yet(place, nothing)
     # Imported here, so that other commands do not wait for SQLAlchemy.
     from ..history.history import open_history
     from ..history.store import NoHistory
 
     try:
         return open_history(place, is_to_read=True)
-    except NoHistory:
+    except NoHistory as reason:
         if must_exist:
             raise
-        return None
+        raise _nothing_yet(place, nothing, reason.projects) from reason
 
 
 _OPTIONS: dict[type[ReportFrame], dict[str, Any]] = {

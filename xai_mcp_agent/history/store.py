@@ -50,7 +50,9 @@ _MOVE = "Move the file away; it was made before the first release."
 
 
 class NoHistory(StoreFailed):
-    """The place has no history, or none of this project."""
+    """The place has no history, or none of this project but of other `projects`."""
+
+    projects: tuple[str, ...] = ()
 
 
 class Store:
@@ -263,13 +265,14 @@ at_fork(_before_fork, _after_fork)
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
     """Return the error about a missing project, with the names of the existing ones."""
     project = project_of(place.folder, place.project).name
-    existing = ", ".join(sorted(names)[:_MOST_NAMES])
-    next_step = (
-        f"It has: {existing}. Name one in XAI_MCP_PROJECT." if existing else "Name another place."
-    )
-    return NoHistory(
-        place.label, f"There is no history of the project {project!r} in it.", next_step
-    )
+    existing = tuple(sorted(names)[:_MOST_NAMES])
+    next_step = "Name another place."
+    if existing:
+        next_step = f"It has: {', '.join(existing)}. Name one in XAI_MCP_PROJECT."
+    problem = f"There is no history of the project {project!r} in it."
+    reason = NoHistory(place.label, problem, next_step)
+    reason.projects = existing
+    return reason
 
 
 def open_store(place: Place, *, is_to_read: bool = False) -> Store:
