@@ -138,7 +138,7 @@ def test_a_progress_listener_that_raises_is_reported_once(
 
     with bridge_with(it=entry()) as bridge:
         result = bridge.call_tool("it", "progress", {"steps": 2}, on_progress=fail)
-    assert (result.text, steps) == ("done", [(1, 2, "")])
+    assert (result.text, steps) == ("done", [(1, 2, "step 1")])
     assert f"the listener raised {error.__name__}" in result.notes[0]
     assert "in the listener" in caplog.text
 
