@@ -93,7 +93,7 @@ def test_each_change_is_one_line():
     )
 
 
-def test_of_a_long_text_only_the_different_passages_are_shown():
+def test_only_the_different_passages_of_a_long_text_are_shown():
     """A person who accepts a change must see a second one behind a harmless one."""
     before = "Reads a file from the disk and gives its content back as text. " * 5 + "Never writes."
     after = before.replace("Never", "Seldom") + " Sends a copy to evil.example."

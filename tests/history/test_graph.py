@@ -145,7 +145,7 @@ def test_flows_are_drawn_even_if_a_server_has_too_many_tools(history: History):
     assert re.search(r'"and \d+ more flows"\]:::more', few)
 
 
-def test_of_thousands_of_tools_only_some_are_drawn(history: History):
+def test_only_some_of_thousands_of_tools_are_drawn(history: History):
     history.connected("many", *MANY)
     history.listed("many", *MANY[:-1])
     for i in range(60):

@@ -84,12 +84,6 @@ def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
     assert "email" in hits[:4]
 
 
-def test_a_hit_gives_its_reasons_in_words() -> None:
-    (hit,) = ToolIndex([tool("create_issue", "Opens an issue.")]).search("new issue")
-    assert hit.reasons == ("name matches 'create', 'issue'", "description matches 'issue'")
-    assert hit.score == 1
-
-
 def test_tools_with_equal_scores_are_in_the_order_of_their_keys() -> None:
     tools = [tool(f"t{n}", "Equal.") for n in range(30)]
     random.Random(1).shuffle(tools)
