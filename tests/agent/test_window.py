@@ -23,6 +23,8 @@ from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.window import ContextWindow, Folding
 
+pytestmark = pytest.mark.anyio
+
 READER = "read_result"
 
 
@@ -171,7 +173,6 @@ def folds(run: RunRecord) -> list[ConversationFolded]:
 
 
 @pytest.mark.parametrize("names_window", [True, False])
-@pytest.mark.anyio
 async def test_a_request_that_is_too_long_for_the_service_is_repeated_shorter(names_window: bool):
     service = Small(20_000, stories(12), names_window)
     run = await go(service, "Tell me all.", max_thoughts=20)
@@ -200,7 +201,6 @@ def test_the_size_of_the_window_is_read_from_the_error_of_a_service():
         assert window_in({}, words) is None
 
 
-@pytest.mark.anyio
 async def test_requests_fit_a_window_of_known_size_from_the_beginning():
     service = Small(80_000, stories(30), bytes_per_token=2.5)
     run = await go(service, "Tell me all.", max_thoughts=40, window=ContextWindow(80_000))
@@ -212,7 +212,6 @@ async def test_requests_fit_a_window_of_known_size_from_the_beginning():
     assert len(folds(run)) == alike.count(False)
 
 
-@pytest.mark.anyio
 async def test_the_model_summarises_older_turns():
     service = Small(8_000, stories(60, "add", "so " * 500))
     run = await go(service, "Tell me all.", max_thoughts=70, window=ContextWindow(8_000))
@@ -226,7 +225,6 @@ async def test_the_model_summarises_older_turns():
     assert len(service.summaries) < 12
 
 
-@pytest.mark.anyio
 async def test_without_a_summary_a_note_replaces_older_turns():
     service = Small(8_000, stories(20, "add", "so " * 500))
 
@@ -245,7 +243,6 @@ async def test_without_a_summary_a_note_replaces_older_turns():
     assert service.overflows == 1
 
 
-@pytest.mark.anyio
 async def test_the_results_of_one_turn_are_shortened_together():
     run = await go([calling(*[("tell", {})] * 10, ("add", {})), "Done."])
     *long, short = [x["content"] for x in run.request() if x["role"] == "tool"]
@@ -254,7 +251,6 @@ async def test_the_results_of_one_turn_are_shortened_together():
     assert all("a long story" in x and "Read them with read_result" in x for x in long)
 
 
-@pytest.mark.anyio
 async def test_a_run_resumed_from_json_sends_the_same_requests():
     model, window = ScriptedModel(service := Small(20_000, stories(12))), ContextWindow(20_000)
     stopped = await go(model, emit=stopping_at(8), window=window, max_thoughts=20)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.commands import SERVERS, Cli, write_settings
+from tests.support.fault_server import entry
 from tests.support.warm_python import python_entry
 
 _HOMES = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
           "LOCALAPPDATA")  # fmt: skip
-_CRASH = "import sys; print('no licence ' * 20, file=sys.stderr); sys.exit(3)"
 
 
 @pytest.fixture
@@ -53,6 +53,6 @@ def library() -> dict[str, Any]:
 def examples(folder: Path, library: dict[str, Any]) -> Path:
     """A working folder with two servers that offer tools, and one that cannot be started."""
     units = python_entry(SERVERS / "units.py")
-    bad = {"command": sys.executable, "args": ["-c", _CRASH]}
+    bad = entry(stderr="no licence " * 20, exit=3)
     write_settings(folder, {"library": library, "units": units, "bad": bad})
     return folder

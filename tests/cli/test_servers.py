@@ -50,10 +50,9 @@ def functions(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One good, one broken, one disabled and one wrong server."""
-    crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     servers: dict[str, Any] = {
         "units": python_entry(SERVERS / "units.py"),
-        "bad": {"command": sys.executable, "args": ["-c", crash]},
+        "bad": entry(stderr="no licence", exit=3),
         "off": {"command": "x", "disabled": True},
         "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},
     }

@@ -67,19 +67,14 @@ class FarClient:
 
     def list_tools(self) -> list[str]:
         """Return the names of the listed tools."""
-
-        async def ask(_: Operations) -> list[str]:
-            return [name for name, _ in await self._endpoint.list_tools()]
-
-        return self._bridge.run(ask)
+        tools = self._bridge.run(lambda _: self._endpoint.list_tools())
+        return [name for name, _ in tools]
 
     def call(self, name: str, **arguments: Any) -> ToolResult:
         """Call a tool."""
-
-        async def call(_: Operations) -> ToolResult:
-            return await self._endpoint.call(name, arguments, self._caller, None, None)
-
-        return self._bridge.run(call)
+        return self._bridge.run(
+            lambda _: self._endpoint.call(name, arguments, self._caller, None, None)
+        )
 
 
 @pytest.fixture

@@ -15,11 +15,16 @@ PLANNER = Planner(TOOLS)
 _STEP_SECONDS = 0.1  # the event loop is blocked meanwhile
 
 
-def flow_between(output: Any, parameter: Any) -> Flow | None:
-    """Return the flow from a tool with this output to one with this parameter."""
+def best_flow(planner: Planner, producer: str, consumer: str) -> Flow:
+    flow = planner.flow(f"shop/{producer}", f"shop/{consumer}")
+    assert flow
+    return flow
+
+
+def things(output: Any, parameter: Any) -> Planner:
+    """Return a planner of a tool with this output and one with this parameter."""
     producer = tool("make_thing", "Make a thing.", {}, {"thing": output})
-    consumer = tool("take_thing", "Take a thing.", {"thing": parameter})
-    return Planner([producer, consumer]).flow("shop/make_thing", "shop/take_thing")
+    return Planner([producer, tool("take_thing", "Take a thing.", {"thing": parameter})])
 
 
 @pytest.mark.parametrize(
@@ -42,8 +47,7 @@ def flow_between(output: Any, parameter: Any) -> Flow | None:
 def test_a_pair_of_shapes_has_a_score_and_a_conversion(
     output: Any, parameter: Any, score: float, conversion: str
 ):
-    flow = flow_between(output, parameter)
-    assert flow
+    flow = best_flow(things(output, parameter), "make_thing", "take_thing")
     assert (flow.fit, flow.conversion) == (pytest.approx(score), conversion)
 
 
@@ -54,7 +58,8 @@ def test_there_is_no_flow_between_shapes_that_hardly_fit():
         ({"type": "string", "format": "date"}, {"type": "string", "format": "uri"}),
         ({"type": "string", "x-type": "a:b"}, {"type": "string", "x-type": "a:c"}),
     ):
-        assert flow_between(output, parameter) is None
+        planner = things(output, parameter)
+        assert planner.flow("shop/make_thing", "shop/take_thing") is None
 
 
 ROCK = {**TEXT, "@type": "geo:rock"}
@@ -82,8 +87,7 @@ def test_values_of_the_same_declared_type_flow_whatever_their_names():
         (best, *_) = planner.next_tools([f"shop/{producer}"])
         assert best.name == consumer
         assert best.reasons == (f"takes the {field!r} of {producer} as {parameter!r}",)
-    flow = planner.flow("shop/press_button", "shop/paint_wall")
-    assert flow
+    flow = best_flow(planner, "press_button", "paint_wall")
     assert flow.reasons == ("both are declared as lamp:state",)
 
 
@@ -105,12 +109,10 @@ def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str):
 
 def test_the_best_flow_names_field_parameter_and_reason():
     """The words of a tool imply its undeclared result."""
-    flow = PLANNER.flow("shop/list_orders", "shop/cancel_order")
-    assert flow
+    flow = best_flow(PLANNER, "list_orders", "cancel_order")
     assert (flow.field, flow.parameter) == ("orders[].order_id", "order_id")
     assert flow.reasons == ("both are called order_id",)
-    flow = PLANNER.flow("shop/find_user_id_by_email", "shop/list_orders")
-    assert flow
+    flow = best_flow(PLANNER, "find_user_id_by_email", "list_orders")
     assert (flow.field, flow.parameter) == ("", "user_id")
     assert flow.conversion == "its type is not declared"
 

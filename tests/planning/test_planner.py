@@ -21,16 +21,20 @@ def value_at(plan: Plan, call: int, parameter: str) -> Any:
     return argument.value
 
 
+def result_at(plan: Plan, call: int, parameter: str) -> FromResult:
+    """Return the argument that comes from an earlier call."""
+    argument = plan.calls[call].arguments[parameter]
+    assert isinstance(argument, FromResult)
+    return argument
+
+
 def test_calls_of_other_tools_supply_the_arguments_that_the_request_lacks():
     plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
     assert [x.name for x in plan.calls] == ["find_user_id_by_email", "list_orders", "cancel_order"]
     assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
     assert value_at(plan, 0, "email") == "ada@example.org"
-    order = plan.calls[2].arguments["order_id"]
-    assert isinstance(order, FromResult)
-    assert order.field == "orders[].order_id"
-    assert plan.problems == ()
-    assert plan.is_rough
+    assert result_at(plan, 2, "order_id").field == "orders[].order_id"
+    assert (plan.problems, plan.is_rough) == ((), True)
     assert "without a language model" in plan.reasons[0]
     assert plan.calls[1].reasons == ("gives 'order_id' to cancel_order",)
     assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
@@ -52,11 +56,9 @@ def test_words_that_point_at_an_earlier_result_connect_it():
         " message to the receiver 'Ada'."
     )
     assert [x.name for x in plan.calls] == ["convert_amount", "send_message"]
-    message = plan.calls[1].arguments["message"]
-    assert isinstance(message, FromResult)
-    assert (message.call, message.field, message.conversion) == (
-        0, "converted_amount", "written as text",
-    )  # fmt: skip
+    message = result_at(plan, 1, "message")
+    said = (message.call, message.field, message.conversion)
+    assert said == (0, "converted_amount", "written as text")
 
 
 def test_an_amount_that_the_request_lacks_is_the_computed_one():
@@ -64,8 +66,7 @@ def test_an_amount_that_the_request_lacks_is_the_computed_one():
     results = {"report_id": NUMBER, "turnover": NUMBER}
     planner = Planner([*TOOLS, tool("sum_sales", "Sum up sales.", {"product": TEXT}, results)])
     tools = ["shop/sum_sales", "bank/convert_amount"]
-    amount = planner.wire("Sum up sales of 'lamps', to EUR", tools).calls[1].arguments["amount"]
-    assert isinstance(amount, FromResult)
+    amount = result_at(planner.wire("Sum up sales of 'lamps', to EUR", tools), 1, "amount")
     assert (amount.call, amount.field) == (0, "turnover")
     plan = planner.wire("Sum up sales of 'lamps', and convert 20 to EUR", tools)
     assert value_at(plan, 1, "amount") == 20
@@ -88,8 +89,7 @@ def test_topic_receiver_and_count_are_read_from_plain_words():
 def test_a_request_that_fits_no_tool_has_an_empty_plan_that_says_so():
     for request in ("", "xyzzy", "的" * 50):
         plan = PLANNER.plan(request)
-        assert plan.calls == ()
-        assert plan.problems
+        assert (plan.calls, bool(plan.problems)) == ((), True)
 
 
 def test_a_fixed_list_of_tools_is_wired_in_its_order():
