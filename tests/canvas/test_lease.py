@@ -53,6 +53,16 @@ def test_a_copy_of_ctx_is_still_one_run() -> None:
     assert bridge_of(copy.deepcopy(ctx)) is bridge
 
 
+def test_each_run_says_what_is_ignored_in_the_file_for_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9/v1\n", encoding="utf-8")
+    for _ in range(2):
+        bridge_of({})
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "OPENAI_BASE_URL: ignored in this file" in shown
+
+
 def pid(ctx: Ctx) -> str:
     """The id of the server process that this run uses."""
     return servers.call_tool(ctx, "it", "pid", {})["text"]

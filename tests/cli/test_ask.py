@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
 
-from tests.support.commands import Cli, write_settings
+from tests.support.commands import SERVERS, Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
@@ -38,6 +39,17 @@ def test_a_missing_key_or_address_of_the_model_is_reported_once(examples: Path, 
         ran = cli(f"ask x --model openai:any {more}")
         ran.shows("Set OPENAI_API_KEY in the file .env beside mcp_settings.json", status=1)
         assert ran.text.count("there is no API key") == 1
+
+
+def test_what_a_model_cannot_use_of_the_env_file_is_said_on_stderr(
+    examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+):
+    (examples / ".env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9/v1\nOPENAI_API_KEY=sk-1\n")
+    assert "OPENAI_BASE_URL: ignored in this file" in cli(*ASK).err
+    monkeypatch.delenv("XAI_MCP_TRUST")
+    units = f"{sys.executable} {SERVERS / 'units.py'}"
+    ran = cli(*ASK, "--server", units, "--model", "openai:any")
+    ran.shows("at .env: it is not used, because you have not agreed", "no API key", status=1)
 
 
 def test_a_wrong_option_or_an_empty_question_is_wrong_usage(examples: Path, cli: Cli):

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..bridge.faces import Bridge
@@ -136,7 +137,7 @@ def _take_lease() -> BridgeLease:
     file = find_settings()
     name = str(file.resolve()) if file else ""
     # Outside the lock: a person may be asked, and other runs go on meanwhile.
-    settings = None if _is_in_use(_open_bridge(name)) else agreed_settings(load_settings(file))
+    settings = None if _is_in_use(_open_bridge(name)) else _agreed_settings(file)
     with _lock:
         bridge = _open_bridge(name)
         if bridge and settings and not _is_in_use(bridge) and not _renew(bridge, settings):
@@ -150,6 +151,15 @@ def _take_lease() -> BridgeLease:
     if kernel() and lease.thread is threading.main_thread():
         at_end_of_cell(partial(_end_with_cell, weakref.ref(lease)))
     return lease
+
+
+def _agreed_settings(file: Path | None) -> Settings:
+    settings = load_settings(file)
+    if settings.env_notes:
+        with Console("settings") as console:
+            for note in settings.env_notes:
+                console.tell("!!", note)
+    return agreed_settings(settings)
 
 
 def _open_bridge(name: str) -> Bridge | None:

@@ -25,7 +25,7 @@ from ..core.json import JsonObject
 from ..secrets.private_files import make_private_folder, replace_private
 from ..secrets.secrets import Secret
 from ..settings.entry import WAIT_SECONDS
-from .frame import Report, StoreFrame, console_beside
+from .frame import Report, StoreFrame, console_beside, say_env_notes
 from .options import BaseUrl, Model, OnlyServers
 from .output import say, say_result
 
@@ -106,6 +106,7 @@ def ask(
     output = _schema(schema)
     is_watched = sys.stdout.isatty() and not frame.as_json
     with frame.bridge(*(server or ()), needs_server=model == OFFLINE) as (bridge, names):
+        say_env_notes(bridge.settings)
         agent_model = replace(
             AgentModel.of(model or OFFLINE),
             base_url=base_url,

@@ -191,6 +191,12 @@ def console_beside(name: str, show: str | None = None) -> Console:
     return Console(name, show or "quiet", screen=Screen(write, surface_of(sys.stderr)))
 
 
+def say_env_notes(settings: Settings) -> None:
+    """Say on stderr which values of the `.env` beside the settings no model can use, and why."""
+    for note in settings.env_notes:
+        say(f"note: {note}", to_stderr=True)
+
+
 def connect(bridge: Bridge, names: Sequence[str]) -> None:
     """Connect servers; a line at the terminal shows which are awaited."""
     console = console_beside("servers", "normal" if surface_of(sys.stderr).rewrites else None)

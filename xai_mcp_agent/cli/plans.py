@@ -27,7 +27,7 @@ from ..planning.plan_run import PlanRun
 from ..secrets.redactor import Redactor, redact_json
 from ..views.fitting import checked_text
 from ..views.plans import plan_text
-from .frame import LOOK, Frame, Report, StoreFrame
+from .frame import LOOK, Frame, Report, StoreFrame, say_env_notes
 from .options import BaseUrl, Model, OnlyServers, Timeout
 from .output import reader_until, say, say_result, text_width, write_file
 
@@ -48,13 +48,16 @@ def make(
     """Plan the calls that answer a request, and say what is missing; nothing is called.
 
     It uses the tools that agents may use now. Without --model the plan is rough: it is made from
-    words and schemas alone. A model is asked once; if it fails, the rough plan stands. An existing
-    file is kept as a backup. The exit status is 1 if nothing can be planned or a server cannot be
-    used; such a server is reported, and the plan is made without it.
+    words and schemas alone. A model's plan is checked, and the model may correct it once; if that
+    fails, the rough plan stands. An existing file is kept as a backup. The exit status is 1 if
+    nothing can be planned or a server cannot be used; such a server is reported, and the plan is
+    made without it.
     """
     if not request.strip():
         raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
     with frame.bridge(*(server or ())) as (bridge, names):
+        if model:
+            say_env_notes(bridge.settings)
         plan = bridge.plan_tools(request, *names, model=model or "", base_url=base_url)
     plan_json = plan_as_json(plan)
     if out is not None:

@@ -110,7 +110,7 @@ def load_settings(
     env, notes = read_env_file(file.parent, environ)
     variables = Variables(environ, str(file.parent), Secrets(), env)
     settings = _settings(document, KeyPlace(str(file)), variables, searched)
-    return replace(settings, notes=(*settings.notes, *notes))
+    return replace(settings, notes=(*settings.notes, *notes), env_notes=tuple(notes))
 
 
 def settings_from(

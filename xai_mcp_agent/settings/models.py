@@ -95,7 +95,7 @@ class Settings:
     run begins without the `required` sources, including wrong ones. `wait_seconds` is how long a
     run with one ready source waits for the others, unless they are named. In a kernel sources stay
     for `keep_warm_seconds` after a run. `env` are the values in the `.env` beside the file, which
-    may have API keys of models.
+    may have API keys of models; `env_notes` are the notes about it.
     """
 
     file: str
@@ -124,6 +124,7 @@ class Settings:
     wait_seconds: float = WAIT_SECONDS
     keep_warm_seconds: float = KEEP_WARM_SECONDS
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    env_notes: tuple[str, ...] = ()
 
     def add(self, source: SourceSettings, in_use: Collection[str] = ()) -> str:
         """Add a source that the file does not have, and return its name.

@@ -268,6 +268,7 @@ def without_parts(settings: Settings, parts: tuple[SettingsPart, ...]) -> Settin
         kinds[name] = sources.pop(name).kind
         problems[name] = _problem(settings, reasons[name])
     notes += dict.fromkeys(str(_problem(settings, x)) for x in beside)
+    env_notes = [str(_problem(settings, x)) for x in beside if x.key_path == ENV_FILE]
     paths, digests = {x.key_path for x in beside}, {x.digest for x in beside}
     search = replace(settings.search, embeddings=None) if EMBEDDINGS in paths else settings.search
     rules = [x for x in settings.rules if x.word != "allow" or RULES not in paths]
@@ -281,6 +282,7 @@ def without_parts(settings: Settings, parts: tuple[SettingsPart, ...]) -> Settin
         groups=_without_groups(settings, {x.key_path: x for x in beside}),
         record=frozenset[str]() if RECORD in paths else settings.record,
         env={} if ENV_FILE in paths else settings.env,
+        env_notes=(*settings.env_notes, *env_notes),
     )  # fmt: skip
 
 

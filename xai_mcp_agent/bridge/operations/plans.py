@@ -62,8 +62,8 @@ class PlanOperations(Search, Reading):
 
         It uses the tools of these servers and groups, or of a `choice`, or all, that agents may use
         now, and `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and schemas make
-        the plan. A model is asked once; if it fails, or answers with an impossible plan, the rough
-        plan stands and says why. Nothing is called. `failed` of the plan says which servers cannot
+        the plan. A model may correct its plan once; if it fails, or its plan stays impossible, the
+        rough plan stands and says why. Nothing is called. `failed` of the plan says which servers cannot
         be used.
 
         Raises:
