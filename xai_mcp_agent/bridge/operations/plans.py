@@ -63,8 +63,8 @@ class PlanOperations(Search, Reading):
         It uses the tools of these servers and groups, or of a `choice`, or all, that agents may use
         now, and `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and schemas make
         the plan. A model may correct its plan once; if it fails, or its plan stays impossible, the
-        rough plan stands and says why. Nothing is called. `failed` of the plan says which servers cannot
-        be used.
+        rough plan stands and says why. Nothing is called. `failed` of the plan says which servers
+        cannot be used.
 
         Raises:
             UnknownServer, SettingsError: a name cannot be used.
