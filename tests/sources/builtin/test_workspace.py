@@ -79,7 +79,7 @@ def test_settings_and_hooks_are_not_written(files: Workspace, inside: Path):
 
 
 def test_files_that_the_settings_start_are_not_written(tmp_path: Path):
-    """A file of functions, a server's script, a module: below the workspace, under any name."""
+    """Files of functions, scripts of servers, modules: also before they exist, under any name."""
     work = tmp_path / "work"
     (work / "pack").mkdir(parents=True)
     for name in ("server.py", "fun.py", "pack/tool.py", "free.py"):
@@ -88,14 +88,21 @@ def test_files_that_the_settings_start_are_not_written(tmp_path: Path):
     entries = {
         "builtin": {"files": {"tools": ["write_file"], "workspace": "work"}},
         "functions": {"f": {"file": "work/fun.py"}, "m": {"module": "work.pack"}},
-        "mcpServers": {"s": {"command": "python", "args": ["server.py"], "cwd": str(work)}},
+        "mcpServers": {
+            "s": {"command": "python", "args": ["server.py"], "cwd": str(work)},
+            "later": {"command": "python", "args": ["later.py", "free"], "cwd": str(work)},
+            "module": {"command": "python", "args": ["-m", "tools.clock"], "cwd": str(work)},
+        },
     }
     settings = settings_from(entries, folder=tmp_path)
     files = Workspace(str(work), started_files(settings.sources.values()))
-    for path in ("server.py", "fun.py", "FUN.py", "pack/tool.py", "pack/new.py"):
+    started = ["server.py", "fun.py", "FUN.py", "pack/tool.py", "pack/new.py"]
+    not_there_yet = ["later.py", "tools/clock.py", "tools/clock/__main__.py"]
+    for path in (*started, *not_there_yet):
         with pytest.raises(WorkspaceError, match="is started by the settings"):
             files.write_file(path, "evil")
-    files.write_file("free.py", "mine")
+    for path in ("free.py", "free/notes.txt", "tools/other.py"):
+        files.write_file(path, "mine")
 
 
 def test_our_own_configuration_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import anyio.to_thread
@@ -60,16 +61,28 @@ def started_files(entries: Iterable[SourceSettings]) -> Iterator[Path]:
     for entry in entries:
         match entry:
             case ServerSettings(command=command, args=args, cwd=cwd):
-                words = (x.rpartition("=")[2] for x in (command, *args))  # also `--file=server.py`
-                paths = (os.path.join(cwd, os.path.expanduser(x)) for x in words)
-                yield from (Path(x) for x in paths if os.path.isfile(x))
+                yield from _files_of_command((command, *args), cwd)
             case FunctionSettings(module=module, folder=folder) if module:
-                package = Path(folder, *module.split("."))
-                yield from (package, package.with_suffix(".py"))
+                yield from _files_of_module(module, folder)
             case FunctionSettings(file=file) | WorkflowSettings(file=file):
                 yield Path(file)
             case _:
                 pass
+
+
+def _files_of_command(words: Sequence[str], cwd: str) -> Iterator[Path]:
+    for before, word in pairwise(("", *words)):
+        if before == "-m" and word:  # of Python, which looks in the working folder first
+            yield from _files_of_module(word, cwd)
+        path = os.path.join(cwd, os.path.expanduser(word.rpartition("=")[2]))  # `--file=server.py`
+        # A script that does not exist yet would be started, too.
+        if os.path.isfile(path) or (os.path.splitext(path)[1] and not os.path.exists(path)):
+            yield Path(path)
+
+
+def _files_of_module(module: str, folder: str) -> Iterator[Path]:
+    package = Path(folder, *module.split("."))
+    yield from (package, package.with_suffix(".py"))
 
 
 def _functions(
