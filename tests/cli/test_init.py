@@ -13,6 +13,7 @@ import pytest
 from tests.support.commands import Cli
 from tests.support.palette import our_palette, palette
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
+from xai_mcp_agent.cli import init
 from xai_mcp_agent.cli.component_files import Clash, find_clashes
 from xai_mcp_agent.cli.init import InitError, InitReport, init_folder
 from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
@@ -176,6 +177,18 @@ def test_the_command_reports_its_steps_and_the_next_ones(folder: Path, cli: Cli)
     own = [x for x in lines if str(folder) not in x and "(to " not in x]
     assert max(map(len, own)) <= 80
     cli("init lab").shows("Everything is up to date.")
+
+
+def test_without_the_canvas_the_folder_is_ready_for_commands_and_says_what_to_install(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+):
+    """As after `pip install xai-mcp-agent` without `[lab]`; `init` completes it later."""
+    with monkeypatch.context() as bare:
+        bare.setattr(init, "find_spec", lambda _: None)
+        cli("init lab").shows("missing the canvas", 'pip install "xai-mcp-agent[lab]"')
+        assert "xircuits start" not in cli("init lab").out
+    cli("ask 'Books about the sea?' --settings lab/mcp_settings.json").shows("Moby-Dick")
+    assert actions(init_folder(folder / "lab"))[LIBRARY] == "linked"
 
 
 def test_a_place_that_cannot_be_a_folder_is_an_error(folder: Path):

@@ -33,7 +33,9 @@ from .component_files import Clash, clash_lines, find_clashes
 from .frame import Report, ReportFrame
 from .output import free_backup_name
 
-Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
+Action = Literal[
+    "created", "linked", "copied", "replaced", "kept", "up to date", "trusted", "missing"
+]
 
 SETTINGS_FILE = "mcp_settings.json"
 TEMPLATES = "templates"
@@ -76,7 +78,7 @@ class InitReport:
     @property
     def changed(self) -> bool:
         """Whether anything was written."""
-        return any(step.action not in ("kept", "up to date") for step in self.steps)
+        return any(step.action not in ("kept", "up to date", "missing") for step in self.steps)
 
 
 def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> InitReport:
@@ -84,15 +86,13 @@ def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> I
 
     Running it again repairs what is missing or stale and changes nothing else. With `link=False`,
     or where links are impossible, the component files are copied. With `workshop` the lessons are
-    added. The process changes its working directory for a moment, because Xircuits initialises the
-    current one.
+    added. Without Xircuits the folder gets everything but its files and the components. The process
+    changes its working directory for a moment, because Xircuits initialises the current one.
 
     Raises:
-        InitError: `folder` is a file, something in it cannot be written, or Xircuits is missing.
+        InitError: `folder` is a file, or something in it cannot be written.
     """
     folder = folder.expanduser().absolute()
-    if find_spec("xircuits") is None:
-        raise InitError(f"The canvas is not installed here. Install it: {INSTALL_LAB}.")
     try:
         return InitReport(folder, tuple(_prepare(folder, link, workshop)), find_clashes(folder))
     except OSError as error:
@@ -107,13 +107,21 @@ def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[InitStep]:
     if folder.is_file():
         raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
     folder.mkdir(parents=True, exist_ok=True)
-    steps = [*_initialise(folder), *_provide_components(folder, link)]
-    if any(step.action != "up to date" for step in steps):
-        _list_libraries(folder)
-    yield from steps
+    if _has_canvas():
+        steps = [*_initialise(folder), *_provide_components(folder, link)]
+        if any(step.action != "up to date" for step in steps):
+            _list_libraries(folder)
+        yield from steps
+    else:
+        note = f"{INSTALL_LAB}, then run this again"
+        yield InitStep("missing", "the canvas", note)
     yield from _provide_starter_files(folder)
     if workshop:
         yield from _provide_lessons(folder)
+
+
+def _has_canvas() -> bool:
+    return find_spec("xircuits") is not None
 
 
 # Xircuits' own files
@@ -347,6 +355,7 @@ def init(
     """Make a folder ready for Xircuits with our components, settings and examples.
 
     You can run it again: it repairs what is missing or out of date and never overwrites your files.
+    Without the extra `lab` it prepares everything but the canvas.
     """
     report = init_folder(folder, link=not copy, workshop=workshop)
     return Report(report, "\n".join(_lines(report, folder, workshop)))
@@ -354,7 +363,7 @@ def init(
 
 def _lines(report: InitReport, folder: Path, workshop: bool) -> Iterator[str]:
     changes = [step for step in report.steps if step.action != "up to date"]
-    yield f"Xircuits working folder {report.folder}"
+    yield f"Working folder {report.folder}"
     for step in changes:
         yield f"  {step.action:{_ACTION_WIDTH}}  {step.path}"
         if step.note:
@@ -373,6 +382,9 @@ def _next_steps(folder: Path, workshop: bool) -> Iterator[str]:
     yield "Next:"
     if folder.absolute() != Path.cwd():
         yield f"  {shell_command('cd', str(folder))}"
+    if not _has_canvas():
+        yield '  xai-mcp-agent ask "Which books do you have about the sea?"'
+        return
     yield "  xircuits start           (or: jupyter lab)"
     if workshop:
         yield f"      then open {WORKSHOP}/README.md: five lessons"
