@@ -101,9 +101,7 @@ def recording(*what: str) -> Bridge:
 
 def test_arguments_and_results_are_recorded_on_request():
     result, arguments = {"result": "hello"}, {"arguments": {"text": "hello"}}
-    for fields, extra in (
-        (["arguments", "results"], arguments | result), (["results"], result)
-    ):  # fmt: skip
+    for fields, extra in ((["arguments", "results"], arguments | result), (["results"], result)):
         with recording(*fields) as bridge:
             bridge.call_tool("it", "echo", {"text": "hello"})
             assert calls_of(bridge) == [{"status": "ok", **extra}]

@@ -17,6 +17,7 @@ import pytest
 from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, script
 from tests.support.bridges import bridge_with
 from tests.support.census import no_leaks
+from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
@@ -79,17 +80,14 @@ def test_python_ends_at_once_while_a_bridge_is_open_and_a_daemon_thread_waits_fo
 
 def test_a_bridge_works_and_ends_without_standard_streams(tmp_path: Path):
     """As under pythonw on Windows: printed lines are dropped, and nothing fails."""
+    it, broken = entry(journal=str(tmp_path / "journal")), {"command": "no-such-program-anywhere"}
+    write_settings(tmp_path, {"it": it, "broken": broken})
     body = """
-        import json
         from tests.support.canvas import make, play
         from xai_mcp_agent.agent_components import AgentInit, AgentRun
         from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
 
-        file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
-        with open(file, "w") as settings:
-            broken = {"command": "no-such-program-anywhere"}
-            json.dump({"mcpServers": {"it": entry(journal=journal), "broken": broken}}, settings)
-        os.environ["XAI_MCP_SETTINGS"] = file
+        os.environ["XAI_MCP_SETTINGS"] = os.path.dirname(journal) + "/mcp_settings.json"
         sys.stdin = sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None
         belt = make(AgentMakeToolbelt)
         run = make(AgentRun, agent_name="a", conversation='Echo "hello".')
@@ -153,15 +151,12 @@ def test_servers_end_with_their_parent_while_a_child_of_it_lives_on(tmp_path: Pa
 @forks
 def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_path: Path):
     """Another thread may hold any of our locks at that moment; the child has no such thread."""
+    write_settings(tmp_path, {"it": entry(journal=str(tmp_path / "journal"))})
     body = """
-        import json, tempfile
         from xai_mcp_agent.canvas import lease
         from xai_mcp_agent.sources import guard
 
-        file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
-        with open(file, "w") as settings:
-            json.dump({"mcpServers": {"it": entry(journal=journal)}}, settings)
-        os.environ["XAI_MCP_SETTINGS"] = file
+        os.environ["XAI_MCP_SETTINGS"] = os.path.dirname(journal) + "/mcp_settings.json"
         has_locks, has_forked = threading.Event(), threading.Event()
 
         def hold_locks():

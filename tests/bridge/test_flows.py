@@ -24,17 +24,13 @@ def shop() -> Generator[History]:
         yield history
 
 
-def around(
-    history: History, server: str, tool: str | None = None, **options: Any
-) -> Graph:  # fmt: skip
+def around(history: History, server: str, tool: str | None = None, **options: Any) -> Graph:
     graph = history.store.tool_graph(When(), server, tool)
     return flows_around(graph, **options)
 
 
 def flows(graph: Graph) -> set[tuple[str, str, str, str]]:
-    return {
-        (x.source, x.flow.field, x.target, x.flow.parameter) for x in graph.flows if x.flow
-    }  # fmt: skip
+    return {(x.source, x.flow.field, x.target, x.flow.parameter) for x in graph.flows if x.flow}
 
 
 PARCELS = (

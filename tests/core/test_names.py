@@ -206,7 +206,7 @@ TOKEN_COUNTS = {
     "japanese": ("指定した期間の顧客の請求書を支払期日順に検索し", 20),
     "amharic": ("ለተጠቀሰው ጊዜ የደንበኛውን ደረሰኞች", 43),
     "pictures": ("🚀🔥✨🇩🇪✅📈", 11),
-}  # fmt: skip
+}
 
 
 def test_the_estimate_is_not_below_the_count_of_a_tokenizer():

@@ -150,7 +150,7 @@ ADDRESSES = {
     places.LINK_LOCAL: "169.254.169.254 fe80::1%eth0 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe",
     places.PRIVATE_NETWORK: "10.0.0.1 100.64.0.1 fc00::1 fec0::1 64:ff9b:1::1 224.0.0.1",
     places.INTERNET: "8.8.8.8 2606:4700::1 64:ff9b::808:808 ::ffff:8.8.8.8",
-}  # fmt: skip
+}
 
 
 def test_every_form_of_an_address_is_in_its_place():

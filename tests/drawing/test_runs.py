@@ -37,6 +37,8 @@ from xai_mcp_agent.steps.references import Joined, Number, Reference
 from xai_mcp_agent.steps.results import StepResult, fill
 
 BOOK_14 = {"books": [{"id": 14}]}
+FUNCTION = {"name": "my_lib_get_book", "arguments": '{"id": 3}'}
+TOOL_CALL = {"id": "c1", "type": "function", "function": FUNCTION}
 
 
 def line(event: str, run: str = "r", **values: Any) -> dict[str, Any]:
@@ -110,11 +112,9 @@ def test_a_history_has_runs_of_agents_and_one_run_for_each_other_process():
 
 
 def test_a_run_is_read_from_a_conversation():
-    tool_call = {"id": "c1", "type": "function",
-             "function": {"name": "my_lib_get_book", "arguments": '{"id": 3}'}}  # fmt: skip
     messages: list[Any] = [
         {"role": "user", "content": "Which?"},
-        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+        {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": '{"title": "X"}'},
     ]
     run = run_in_conversation(messages, {}, ["my", "my_lib"])
@@ -127,10 +127,8 @@ def test_a_run_is_read_from_the_file_in_which_it_waits(tmp_path: Path):
     book = {"title": "X", "text": "y" * MAX_RESULT_CHARS}
     pages = ResultPages(lambda key: key.name)
     (excerpt,) = pages.show([ToolResult.of_text(json.dumps(book))])
-    function = {"name": "my_lib_get_book", "arguments": '{"id": 3}'}
-    tool_call = {"id": "c1", "type": "function", "function": function}
     conversation = Conversation("Which?").with_messages(
-        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+        {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": excerpt},
     )
     names = ((ToolKey("openapi", "lib", "getBook"), "my_lib_get_book"),)
@@ -220,7 +218,7 @@ TITLE = Reference(0, ("books", 0, "title"))
         (("text", "all of this text"), "all of this text", Reference(0)),
         (("order_id", 4711), {"seen": 4711, "order_id": 4711}, Reference(0, ("order_id",))),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_a_result_becomes_a_reference(
     argument: tuple[str, Any], result: Any, source: Any
 ):
@@ -240,7 +238,7 @@ def test_a_value_of_a_result_becomes_a_reference(
         (("x", None), {"x": None}),
         (("x", ""), {"x": ""}),
     ],
-)  # fmt: skip
+)
 def test_an_ambiguous_value_stays_as_it_is(argument: tuple[str, Any], result: Any):
     assert trace(*argument, result) == argument[1]
 
