@@ -9,10 +9,9 @@ from typing import Any
 
 import dill
 import pytest
-from xai_components.base import Component
 
 from tests.support.canvas import make, play
-from tests.support.model_endpoint import ModelEndpoint, model_endpoint, says
+from tests.support.model_endpoint import model_endpoint, says
 from xai_mcp_agent import BadSetting
 from xai_mcp_agent.agent_components import (
     AgentInit,
@@ -30,11 +29,6 @@ KEY = "sk-very-secret-0123456789"
 @pytest.fixture(autouse=True)
 def _servers(use_servers: UseServers) -> None:
     use_servers()
-
-
-def model_at(endpoint: ModelEndpoint, **more: Any) -> AgentModel:
-    ports = {"provider": "openai", "model": "m", "base_url": endpoint.base_url, "api_key": KEY}
-    return make(AgentModel, **{**ports, **more})
 
 
 def settings_of(**ports: Any) -> dict[str, Any]:
@@ -120,23 +114,6 @@ def test_two_different_models_are_reported_with_both_places() -> None:
             play({}, make(AgentInit, **own, model_settings=model))
     same: dict[str, Any] = {"agent_provider": "bedrock", "agent_model": "n"}
     play({}, make(AgentInit, **same, model_settings=model))
-
-
-# Several agents
-
-
-def test_two_agents_ask_each_their_own_model_with_their_own_key() -> None:
-    with model_endpoint([says("one")]) as first, model_endpoint([says("two")]) as second:
-        models = [model_at(first, api_key="sk-first"), model_at(second, api_key="sk-second")]
-        flow: list[Component] = []
-        for name, model in zip("ab", models, strict=True):
-            init = make(AgentInit, agent_name=name, model_settings=model.model_settings)
-            flow += [model, init]
-        runs = [make(AgentRun, agent_name=name, question="Hello!") for name in "ab"]
-        play({}, *flow, *runs)
-    assert [x.last_response.value for x in runs] == ["one", "two"]
-    keys = [x.requests[0].headers["authorization"] for x in (first, second)]
-    assert keys == ["Bearer sk-first", "Bearer sk-second"]
 
 
 def test_an_update_of_one_agent_leaves_another_with_the_same_settings_alone() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from .lab_canvas import Canvas
 from .processes import free_port, wait_until
@@ -107,15 +107,10 @@ def open_lab(
     )  # fmt: skip
     page.set_default_timeout(_PAGE_MILLISECONDS)
     page.goto(f"{address}/lab?token={TOKEN}&reset")
-    wait_for_lab(page)
-    return Canvas(page)
-
-
-def wait_for_lab(page: Page) -> None:
-    """Wait until the lab stands, also after the page was loaded again."""
     page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored")
     page.evaluate("() => window.jupyterapp.restored.then(() => null)")
     page.add_style_tag(content=_STILL)
+    return Canvas(page)
 
 
 def _keep_quiet(home: Path) -> None:

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tools.workflows import Workflow
-from xai_mcp_agent.drawing.nodes import Node
 
 
 def agent_workflow(name: str, base_url: str, *servers: str, **run: Any) -> Workflow:
     """Return a workflow that prints the answer of an agent with the tools of these servers."""
     flow = Workflow(name)
     uses = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
-    ask_with(flow, base_url, *uses, **run)
-    return flow
-
-
-def ask_with(flow: Workflow, base_url: str, *uses: Node, **run: Any) -> Node:
-    """Draw an agent after these nodes, and a Print of its answer; return its AgentRun."""
     belt = flow.node("AgentMakeToolbelt")
     init = flow.node(
         "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
@@ -25,7 +18,7 @@ def ask_with(flow: Workflow, base_url: str, *uses: Node, **run: Any) -> Node:
     )  # fmt: skip
     node = flow.node("AgentRun", **{"question": "Go.", **run})
     flow.main(*uses, belt, init, node, flow.node("Print", msg=node["last_response"]))
-    return node
+    return flow
 
 
 def calling_workflow(name: str, server: str, tool: str, **arguments: Any) -> Workflow:

@@ -48,13 +48,12 @@ def wait_for(file, meanwhile):
         time.sleep(0.02)
         meanwhile()
 
-def run(name, answer, result="done", error=""):
+def run(name, answer, result="done"):
     with Console(name) as console:
         console.show(RunStarted(name, "m", "native", ("add",), asked="What is it?"))
         console.show(ToolStarted("1", "add", {"a": result}))
         console.show(ToolFinished("1", "add", {}, ToolResult.of_text(result), 0.5, ""))
-        end = RunFinished(answer, "answered", 1, 1, 1.0, TokenUsage())
-        console.show(RunFailed(error) if error else end)
+        console.show(RunFinished(answer, "answered", 1, 1, 1.0, TokenUsage()))
 """
 _START = """
 def start(console):
