@@ -136,6 +136,12 @@ def test_importing_all_component_files_loads_nothing_heavy_but_xircuits():
     assert HEAVY & (modules_after(f"import {files}") - beside) == set()
 
 
+def test_reading_settings_loads_no_heavy_library_but_pydantic():
+    """Starting a command stays quick."""
+    modules = modules_after("import xai_mcp_agent.settings.load")
+    assert (HEAVY | {"json5", "platformdirs"}) & modules == {"pydantic"}
+
+
 TYPES_ONLY = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..bridge import b"
 TOYS = [
     ("core/a.py", "from ..bridge import b", "core may not import bridge"),

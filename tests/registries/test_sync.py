@@ -12,8 +12,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -25,7 +23,6 @@ from typing import Any
 import pytest
 
 from tests.support.http_service import Received, Reply, as_json
-from tests.support.processes import wait_until
 from tests.support.registry_service import (
     COMMIT,
     DATA,
@@ -103,35 +100,26 @@ def test_all_pages_are_read_and_then_what_changed_since(service: RegistryService
     assert WEATHER not in hits(team, "weather")
 
 
-def test_an_interrupted_sync_continues_where_it_was(service: RegistryService, tmp_path: Path):
+def test_an_interrupted_sync_continues_where_it_was(
+    service: RegistryService, team: Registries, tmp_path: Path
+):
     """Each page is stored before the next one is requested."""
-    second = service.pages[list(service.pages)[1]]
-    waits = threading.Event()
+    stored: list[int] = []
 
-    def answer(got: Received) -> Reply:
-        if "cursor" in got.query and not waits.is_set():
-            waits.wait(30)
-        return service._answer(got, "")
+    def fail_at_the_second_page(got: Received) -> Reply:
+        if "cursor" not in got.query:
+            return service._answer(got, "")
+        with opened(service, tmp_path) as other:
+            stored.append(len(names_in(other)))
+        return Reply(503)
 
-    service.http.replies["/v0.1/servers"] = answer
-    entries = {"official": False, "team": {"url": service.url}}
-    code = f"""
-from pathlib import Path
-from xai_mcp_agent import settings_from
-from xai_mcp_agent.registries import Registries
-settings = settings_from({{"mcpServers": {{}}, "registries": {entries!r}}})
-Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
-"""
-    with subprocess.Popen([sys.executable, "-c", code]) as child:
-        wait_until(lambda: len(service.queries()) == 2, "the second page is asked for")
-        child.kill()
-    waits.set()
-    with opened(service, tmp_path) as team:
-        assert len(names_in(team)) == 4
-        report = synced(team)
-        assert (report.is_resumed, report.pages) == (True, 2)
-        assert len(names_in(team)) == ALL
-        assert second["servers"][0]["server"]["name"] in names_in(team)
+    service.http.replies["/v0.1/servers"] = fail_at_the_second_page
+    assert "at page 2" in synced(team).problem
+    assert stored == [4]
+    del service.http.replies["/v0.1/servers"]
+    report = synced(team)
+    assert (report.is_resumed, report.pages) == (True, 2)
+    assert len(names_in(team)) == ALL
 
 
 def test_a_cursor_that_the_registry_rejects_starts_the_sync_again(

@@ -51,29 +51,27 @@ def test_comments_commas_and_order_stay(tmp_path: Path):
 
 
 def test_a_file_of_any_layout_gets_one_more_server(tmp_path: Path):
-    cases: list[str] = [
-        "{}",
-        '{"mcpServers": {}}',
-        '{"mcpServers": {"a": {"command": "x"}}}',
-        '{"a": {"command": "x"}}',
-        '{"servers": {"a": {"url": "http://x/{,"}}, "inputs": []}',
-        "{mcpServers: {'a': {command: 'x,}'}}}",
-        '{"store": "off"}',
-        '{"builtin": {"mcpServers": {"z": {}}}, "mcpServers": {"a": {"command": "}"}}}',
-        '{"mcpServers": {"a": {"command": "x", "args": ["[", "//"]} /* last */ } /* end */ }',
-        '{\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"}\r\n\t}\r\n}\r\n',
-        '\ufeff{"mcpServers": {"a": {"command": "x"}}}',
-    ]
-    for text in cases:
-        after = json5.loads(extend(tmp_path, text).removeprefix("\ufeff"))
+    """Also one without a section, which has servers alone."""
+    cases: list[tuple[str, str]] = [
+        ("mcpServers", "{}"),
+        ("mcpServers", '{"mcpServers": {}}'),
+        ("mcpServers", '{"mcpServers": {"a": {"command": "x"}}}'),
+        ("", '{"a": {"command": "x"}}'),
+        ("servers", '{"servers": {"a": {"url": "http://x/{,"}}, "inputs": []}'),
+        ("mcpServers", "{mcpServers: {'a': {command: 'x,}'}}}"),
+        ("mcpServers", '{"store": "off"}'),
+        ("mcpServers",
+         '{"builtin": {"mcpServers": {"z": {}}}, "mcpServers": {"a": {"command": "}"}}}'),
+        ("mcpServers",
+         '{"mcpServers": {"a": {"command": "x", "args": ["[", "//"]} /* last */ } /* end */ }'),
+        ("mcpServers", '{\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"}\r\n\t}\r\n}\r\n'),
+        ("mcpServers", '\ufeff{"mcpServers": {"a": {"command": "x"}}}'),
+    ]  # fmt: skip
+    for section, text in cases:
         before: Any = json5.loads(text.removeprefix("\ufeff"))
-        key = next((x for x in ("mcpServers", "servers") if x in before), None)
-        is_bare = key is None and "a" in before
-        if is_bare:
-            assert after == {**before, "new": ENTRY}
-        else:
-            key = key or "mcpServers"
-            assert after == {**before, key: {**before.get(key, {}), "new": ENTRY}}
+        servers = {**(before.get(section, {}) if section else before), "new": ENTRY}
+        after = {**before, section: servers} if section else servers
+        assert json5.loads(extend(tmp_path, text).removeprefix("\ufeff")) == after
 
 
 def test_a_file_that_cannot_be_extended_is_reported(

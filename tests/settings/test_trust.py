@@ -141,25 +141,20 @@ def test_an_agreement_can_be_withdrawn(tmp_path: Path):
     assert len(waiting(file)) == 2
 
 
-def test_a_disabled_entry_needs_an_agreement_once_it_is_enabled(
-    tmp_path: Path,
-):
+def test_a_disabled_entry_needs_an_agreement_once_it_is_enabled(tmp_path: Path):
     """Entries from a registry are added disabled, before anybody has read them."""
-    file, store = write(tmp_path), TrustStore()
-    store.agree(load_settings(file))
-    before = file.read_text()
-    document = json.loads(before)
-    document["mcpServers"]["new"] = {"command": "npx", "args": ["x"]}
-    is_on = json.dumps(document)
-    for entry in document["mcpServers"].values():
-        entry["disabled"] = True
-    file.write_text(json.dumps(document))
-    assert store.untrusted_parts(load_settings(file)) == ()
-    store.agree(load_settings(file))  # the new entry is disabled, so it was not shown
-    file.write_text(before)
-    assert store.untrusted_parts(load_settings(file)) == ()
-    file.write_text(is_on)
-    (part,) = store.untrusted_parts(load_settings(file))
+    store, new = TrustStore(), {"command": "npx", "args": ["x"]}
+
+    def load_with(**servers: Any) -> Settings:
+        return load_settings(write(tmp_path, mcpServers=servers))
+
+    store.agree(load_with(one=SERVER, two=OTHER))
+    entries = {"one": SERVER, "two": OTHER, "new": new}
+    disabled = load_with(**{x: {**y, "disabled": True} for x, y in entries.items()})
+    assert store.untrusted_parts(disabled) == ()
+    store.agree(disabled)  # the new entry is disabled, so it was not shown
+    assert store.untrusted_parts(load_with(one=SERVER, two=OTHER)) == ()
+    (part,) = store.untrusted_parts(load_with(**entries))
     assert (part.source, part.facts) == ("new", ("starts npx x",))
 
 
