@@ -14,6 +14,25 @@ from tests.support.mcp_servers import gallery, gallery_entry, serving
 from tests.support.notes_server import notes, notes_entry
 from xai_mcp_agent import Bridge
 
+_WAYS = ["stdio", "stdio_old", "http", "http_old"]
+
+
+@pytest.fixture(params=_WAYS)
+def server(request: pytest.FixtureRequest) -> str:
+    """Every way to reach a server, in both eras."""
+    return request.param
+
+
+@pytest.fixture(params=[*_WAYS, "sse"])
+def way(request: pytest.FixtureRequest) -> str:
+    """The same, and the older SSE."""
+    return request.param
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def era(request: pytest.FixtureRequest) -> str:
+    return request.param
+
 
 @pytest.fixture(scope="package")
 def gallery_url() -> Generator[str]:

@@ -22,11 +22,9 @@ from xai_mcp_agent import (
 from xai_mcp_agent.gateway.content import part_json
 from xai_mcp_agent.sources.mcp.convert import part_of
 
-WAYS = ["stdio", "stdio_old", "http", "http_old"]
 DAY = "notes://day/{day}"
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_resources_and_templates_are_listed_filled_in_and_read(books: Bridge, server: str):
     resources = {x.name: x for x in books.list_resources(server)}
     assert (resources["today"].uri, resources["today"].mime_type) == ("notes://today", "text/plain")
@@ -41,7 +39,6 @@ def test_resources_and_templates_are_listed_filled_in_and_read(books: Bridge, se
     assert bytes_of(logo) == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_prompts_are_listed_filled_in_and_completed(books: Bridge, galleries: Bridge, server: str):
     prompt = next(x for x in books.list_prompts(server) if x.name == "describe")
     assert [(x.name, x.required) for x in prompt.arguments] == [("day", True)]
@@ -63,7 +60,6 @@ def test_prompts_are_listed_filled_in_and_completed(books: Bridge, galleries: Br
     assert books.complete(server, template, "line").values == ("template unknown",)
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_metadata_is_passed_on_and_both_sides_name_themselves(books: Bridge, server: str):
     """MCP: `_meta`, which a model never reads."""
     result = books.call_tool(server, "meta", meta={"acme/cost": {"limit": 5}})

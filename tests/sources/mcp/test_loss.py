@@ -144,7 +144,6 @@ def test_each_of_many_lost_calls_is_followed_by_a_probe_without_a_pause():
                 assert call_after_a_loss(bridge) == "again"
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_process_that_answers_a_ping_survives_calls_that_time_out(era: str):
     """Servers need not answer a cancelled call, and a restart would lose the process's state."""
     with bridge_with(it=entry(era=era)) as bridge:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
-from tests.support.processes import free_port, listens, wait_until
+from tests.support.processes import free_port, listening_process
 from xai_mcp_agent import Bridge, ResourcePart, bytes_of
 
 ROOT = Path(__file__).parents[3]
@@ -87,21 +87,13 @@ def everything() -> Generator[Bridge]:
     """The everything server over stdio and over Streamable HTTP, both in the handshake era."""
     entry = from_npm("server-everything")
     port = free_port()
-    child = subprocess.Popen(
-        [entry["command"], *entry["args"], "streamableHttp"],
-        env={**os.environ, "PORT": str(port)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: listens(port), "the everything server listens", 30)
-        url = f"http://127.0.0.1:{port}/mcp"
-        with bridge_with(stdio=from_npm("server-everything", "stdio"), http={"url": url}) as bridge:
-            yield bridge
-    finally:
-        child.kill()
-        child.wait(10)
+    command = ["env", f"PORT={port}", entry["command"], *entry["args"], "streamableHttp"]
+    over_stdio, over_http = from_npm("server-everything", "stdio"), f"http://127.0.0.1:{port}/mcp"
+    with (
+        listening_process(command, port),
+        bridge_with(stdio=over_stdio, http={"url": over_http}) as bridge,
+    ):
+        yield bridge
 
 
 @pytest.mark.npm

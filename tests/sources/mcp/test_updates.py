@@ -12,12 +12,10 @@ from tests.support.fault_server import entry
 from tests.support.notes_server import notes_entry
 from xai_mcp_agent import Bridge, ServerError, SourceClosed, ToolTimeout, UnknownServer
 
-WAYS = ["stdio", "stdio_old", "http", "http_old"]
 TODAY = "notes://today"
 SECONDS = 20.0
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_a_change_of_a_resource_is_reported_until_closed(books: Bridge, server: str):
     uris: list[str] = []
     with books.subscribe(server, TODAY, uris.append) as subscription:
@@ -37,7 +35,6 @@ def test_a_change_of_a_resource_is_reported_until_closed(books: Bridge, server: 
     subscription.close()
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_lists_that_change_are_reported_by_their_names(books: Bridge, server: str):
     with books.watch(server) as lists:
         books.call_tool(server, "add", {"name": f"new-{server}"})
@@ -81,7 +78,6 @@ def test_a_listener_is_called_when_a_disconnected_server_is_used_again():
         assert lists.wait(SECONDS) == "tools"
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_server_that_announces_no_changes_cannot_be_subscribed_to(era: str):
     with bridge_with(it=entry(era=era)) as bridge:
         with pytest.raises(ServerError, match="it does not announce when x://y changes") as caught:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sources.openapi.documents import OK, only
+from tests.sources.openapi.documents import OK, body, only
 from xai_mcp_agent.sources.openapi import Operation, load_service
 
 NUMBERS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "maxItems": 3}
@@ -32,10 +32,6 @@ def listed(place: str, style: str, explode: bool, **old: Any) -> tuple[Any, Any]
     return {"parameters": [{**head, **NUMBERS, **old}]}, {"parameters": [new]}
 
 
-def in_body(schema: Any, kind: str, required: bool = True, **more: Any) -> dict[str, Any]:
-    return {"requestBody": {"required": required, "content": {kind: {"schema": schema, **more}}}}
-
-
 def fields(*several: dict[str, Any]) -> dict[str, Any]:
     return {"parameters": [{"in": "formData", **x} for x in several]}
 
@@ -53,19 +49,19 @@ def fields(*several: dict[str, Any]) -> dict[str, Any]:
         (*listed("path", "pipeDelimited", False, collectionFormat="pipes"), {}),
         ({"parameters": [{"in": "body", "name": "b", "required": True,
                           "schema": {"$ref": "#/definitions/T"}}]},
-         in_body(THING, "application/vnd.x+json"),
+         body(THING, "application/vnd.x+json"),
          {"definitions": {"T": THING}, "consumes": ["application/xml", "application/vnd.x+json"]}),
         ({"parameters": [{"$ref": "#/parameters/limit"}, {"$ref": "#/parameters/thing"}]},
          {"parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
-          **in_body(THING, "application/json", required=False)}, {"parameters": SHARED}),
+          **body(THING, "application/json", required=False)}, {"parameters": SHARED}),
         (fields({"name": "a", "type": "string", "required": True, "description": "An a."},
                 {"name": "b", "type": "array", "items": {}, "collectionFormat": "multi"}),
-         in_body({"type": "object", "required": ["a"], "properties": {
+         body({"type": "object", "required": ["a"], "properties": {
              "a": {"type": "string", "description": "An a."}, "b": {"type": "array", "items": {}}}},
              FORM, encoding={"b": {"style": "form", "explode": True}}), {}),
         ({**fields({"name": "f", "type": "file"}, {"name": "n", "type": "string"}),
           "consumes": [FORM]},
-         in_body({"type": "object", "properties": {
+         body({"type": "object", "properties": {
              "f": {"type": "string", "format": "binary"}, "n": {"type": "string"}}},
              MULTIPART, required=False), {}),
         ({"responses": {"200": {"description": "", "schema": THING}, "404": 5}},

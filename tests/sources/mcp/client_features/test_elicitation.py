@@ -14,8 +14,6 @@ from tests.support.asking_server import COLOUR, asking_entry, form, page
 from tests.support.bridges import bridge_with, status_of
 from xai_mcp_agent import Answer, Bridge, Icon, Question, ServerError, ToolResult
 
-WAYS = ["stdio", "stdio_old", "http", "http_old"]
-
 
 class Programmed:
     """A program that gives the answer `next`, and keeps the questions."""
@@ -71,7 +69,6 @@ def ask(
     return json.loads(result.text), result
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_a_form_and_a_page_are_answered_by_the_program_or_refused(
     servers: Bridge, program: Programmed, server: str, caplog: pytest.LogCaptureFixture
 ):

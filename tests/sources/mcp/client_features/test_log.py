@@ -13,7 +13,6 @@ from xai_mcp_agent import Bridge
 # In the server, which here is in this process.
 pytestmark = pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 LOGGER = "xai_mcp_agent.servers"
-WAYS = ["stdio", "stdio_old", "http", "http_old"]
 
 
 def log(bridge: Bridge, server: str, level: str, text: str) -> None:
@@ -21,7 +20,6 @@ def log(bridge: Bridge, server: str, level: str, text: str) -> None:
     bridge.call_tool(server, "log", {"level": level, "text": text})
 
 
-@pytest.mark.parametrize("server", WAYS)
 def test_messages_of_a_server_are_in_pythons_log_and_in_its_status(
     servers: Bridge, server: str, caplog: pytest.LogCaptureFixture
 ):

@@ -19,7 +19,6 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import ServerError, SourceClosed, SourceError, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
-ERAS = ["modern", "legacy"]
 JSON = "application/json"
 LOGIN = b"<!DOCTYPE html>\n<html><head><title>Sign in\n &amp; go on</title></head></html>"
 RESULT = {"content": [{"type": "text", "text": "fine"}]}
@@ -105,7 +104,6 @@ def test_a_large_response_over_sse_arrives_unchanged():
         assert (answer.text, answer.structured) == (text, [[text]])
 
 
-@pytest.mark.parametrize("era", ERAS)
 def test_all_requests_have_the_same_headers(era: str):
     own = {"X-Key": "k-17", "User-Agent": "robot", "Host": "named.example"}
     with connected(era, headers=own) as (peer, bridge):

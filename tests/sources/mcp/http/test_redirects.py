@@ -78,7 +78,6 @@ def test_a_redirect_to_an_odd_address_is_reported_and_not_followed():
                 assert f"Redirect to {words.replace('HOST', host)} not followed" in problem
 
 
-@pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_cookie_is_sent_only_to_the_server_that_set_it(era: str):
     """A load balancer may need it to find the same server again."""
 

@@ -16,7 +16,6 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import ServerError, SourceClosed
 from xai_mcp_agent.bridge.operations import Operations
 
-ERAS = ["modern", "legacy"]
 HINTS = {"plain": {}, "read": {"readOnlyHint": True}, "set": {"idempotentHint": True}}
 TOOLS = [{"name": x, "inputSchema": {"type": "object"}, "annotations": HINTS[x]} for x in HINTS]
 with_tools = partial(connected, tools=TOOLS)
@@ -72,7 +71,6 @@ BREAKS: dict[str, Fault] = {
 }
 
 
-@pytest.mark.parametrize("era", ERAS)
 def test_a_broken_call_is_sent_twice_at_most_and_only_if_its_tool_allows_it(era: str):
     with with_tools(era) as (peer, bridge):
         for name, fault in BREAKS.items():
