@@ -53,19 +53,19 @@ def address(bridge: Bridge) -> Generator[str]:
 
 
 @contextmanager
-def opened(
+def open_page(
     running: Browser, address: str, scheme: Any = "light", *, errors: bool = False
 ) -> Generator[Page]:
     """Open the page in a new window; check at the end whether it reported errors."""
     size = {"width": SMALL[0], "height": SMALL[1]}
     page = running.new_page(viewport=size, color_scheme=scheme)  # pyright: ignore[reportArgumentType]
     page.set_default_timeout(SECONDS * 1000)
-    wrong: list[str] = []
-    page.on("console", lambda x: wrong.append(x.text))
-    page.on("pageerror", lambda x: wrong.append(str(x)))
+    errors_shown: list[str] = []
+    page.on("console", lambda x: errors_shown.append(x.text))
+    page.on("pageerror", lambda x: errors_shown.append(str(x)))
     page.goto(address)
     yield page
-    assert bool(wrong) == errors, wrong
+    assert bool(errors_shown) == errors, errors_shown
     page.close()
 
 
@@ -78,7 +78,7 @@ def source(page: Page, name: str, state: str) -> None:
 def test_the_page_shows_sources_in_both_color_schemes_and_fits(running: Browser, address: str):
     backgrounds = set[str]()
     for scheme in ("light", "dark"):
-        with opened(running, f"{address}/#token={TOKEN}", scheme) as page:
+        with open_page(running, f"{address}/#token={TOKEN}", scheme) as page:
             source(page, "gallery", "ready")
             source(page, "evil", "failed")
             page.get_by_role("button", name="gallery", exact=True).click()
@@ -95,7 +95,7 @@ def test_the_page_shows_sources_in_both_color_schemes_and_fits(running: Browser,
 
 
 def test_the_page_asks_for_a_missing_token(running: Browser, address: str):
-    with opened(running, address, errors=True) as page:
+    with open_page(running, address, errors=True) as page:
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Open").click()
         page.get_by_text("token needed").wait_for()
@@ -110,9 +110,9 @@ def test_the_page_asks_for_a_missing_token(running: Browser, address: str):
 def test_tools_can_be_searched_and_switched_by_keyboard(
     running: Browser, bridge: Bridge, address: str
 ):
-    with opened(running, f"{address}/#token={TOKEN}") as page:
+    with open_page(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_role("button", name="gallery", exact=True).press("Enter")
-        page.get_by_text("10 tools", exact=True).wait_for()
+        page.get_by_text("9 tools", exact=True).wait_for()
         page.get_by_label("Search the tools").fill("integers")
         page.get_by_text("1 tool", exact=True).wait_for()
         switch = page.get_by_role("switch", name="Agents may use add")
@@ -125,7 +125,7 @@ def test_tools_can_be_searched_and_switched_by_keyboard(
 
 
 def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: str):
-    with opened(running, f"{address}/#token={TOKEN}") as page:
+    with open_page(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_role("button", name="locked", exact=True).click()
         page.get_by_text("Tools of locked").wait_for()
         page.get_by_label("Search the tools").fill("integers")
@@ -138,7 +138,7 @@ def test_a_waiting_tool_can_be_reviewed_and_accepted(running: Browser, address: 
 
 
 def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: str):
-    with opened(running, f"{address}/#token={TOKEN}") as page:
+    with open_page(running, f"{address}/#token={TOKEN}") as page:
         page.get_by_text("live", exact=True).wait_for()
         with AdminClient(address) as client, ThreadPoolExecutor() as pool:
             for button, status in (("Do not make it", 403), ("Make this call", 200)):
@@ -155,12 +155,12 @@ def test_a_call_is_approved_or_refused_on_the_page(running: Browser, address: st
 def test_the_page_follows_changes_and_refreshes_a_source(
     running: Browser, bridge: Bridge, address: str
 ):
-    with opened(running, f"{address}/#token={TOKEN}", errors=True) as page:
+    with open_page(running, f"{address}/#token={TOKEN}", errors=True) as page:
         source(page, "gallery", "ready")
         bridge.disconnect("gallery")
         source(page, "gallery", "idle")
         page.get_by_role("button", name="Refresh gallery").click()
         source(page, "gallery", "ready")
-        page.get_by_text("gallery: 10 tools, nothing changed.").wait_for()
+        page.get_by_text("gallery: 9 tools, nothing changed.").wait_for()
         page.get_by_role("button", name="Refresh evil").click()
         page.get_by_role("status").filter(has_text="was not found").wait_for()

@@ -133,7 +133,7 @@ async def test_the_limit_also_holds_for_a_service_that_counts_no_tokens():
 PAY = calling(("pay", {"input": "rent"}), ("wait", {}), text="Both.")
 
 
-async def interrupted(with_error: bool) -> tuple[RunState, list[str]]:
+async def interrupt_run(with_error: bool) -> tuple[RunState, list[str]]:
     """Return the state of a run that ends while `pay` has answered and `wait` has not.
 
     It is cancelled, or a listener raises an error.
@@ -161,7 +161,7 @@ async def interrupted(with_error: bool) -> tuple[RunState, list[str]]:
 
 @pytest.mark.parametrize("with_error", [False, True])
 async def test_an_interrupted_turn_keeps_its_results_and_repeats_no_call(with_error: bool):
-    state, paid = await interrupted(with_error)
+    state, paid = await interrupt_run(with_error)
     assert (state.pending, paid) == ((), ["rent"])
     _, thought, first, second = state.conversation.messages
     assert (thought["content"], first["content"]) == ("Both.", "paid once")

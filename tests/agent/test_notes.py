@@ -70,8 +70,8 @@ def test_an_agent_finds_its_own_notes_with_all_that_it_noted():
     memory = memory_for(NoteStore(), "a")
     assert memory is not None
     answer_memory_call(memory, CREATE_MEMORY, note)
-    found = answer_memory_call(memory, LOOKUP_MEMORY, {"query": "dog"})
-    assert found.text == json.dumps([note])
+    result = answer_memory_call(memory, LOOKUP_MEMORY, {"query": "dog"})
+    assert result.text == json.dumps([note])
 
 
 WRITER = """\

@@ -182,7 +182,7 @@ def shredder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def approved(folder: Path) -> dict[str, str]:
+def approvals_in(folder: Path) -> dict[str, str]:
     file = folder / "mcp_tools.lock.json"
     lock = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"sources": {}}
     return lock["sources"].get("mcp:shredder", {}).get("approved", {})
@@ -194,13 +194,13 @@ def test_an_approval_needs_the_digest_of_the_description_on_the_screen(shredder:
     ran.fails("Shred a paper.", '"destructive": true', "shredder: nothing was approved")
     digest = digest_in(ran.err)
     cli(f"{approve} --digest {'0' * 32}").fails("is not what the server says now")
-    assert approved(shredder) == {}
+    assert approvals_in(shredder) == {}
     cli(f"{approve} --digest {digest}").shows("called without a question from now on")
-    assert approved(shredder) == {"shred": digest}
+    assert approvals_in(shredder) == {"shred": digest}
     cli("tools approve --list").shows(f"shredder: shred (digest {digest})")
     (shredder / "description").write_text("Keeps a paper.", encoding="utf-8")
     cli(f"{approve} --withdraw").shows("shred needs your approval again")
-    assert approved(shredder) == {}
+    assert approvals_in(shredder) == {}
     cli("tools approve --list").shows("Nothing is approved")
     with Bridge.open() as bridge:
         events = [x for x in bridge.history("shredder", "shred") if x.event_kind == "decision"]
@@ -219,12 +219,12 @@ def test_a_person_at_the_terminal_sees_the_whole_description_and_is_asked(shredd
         screen.type("no")
         screen.expect("nothing was approved")
         assert screen.end() == 1
-    assert approved(shredder) == {}
+    assert approvals_in(shredder) == {}
     with terminal(*words, folder=shredder) as screen:
         screen.expect("(yes or no): ")
         screen.type("yes")
         assert screen.end() == 0
-    assert list(approved(shredder)) == ["shred"]
+    assert list(approvals_in(shredder)) == ["shred"]
 
 
 def test_a_file_that_is_not_a_waiting_run_is_refused(folder: Path, cli: Cli):

@@ -16,7 +16,7 @@ from xai_mcp_agent import Bridge
 from xai_mcp_agent.canvas.ports import names
 
 
-def listed(*names: str) -> list[dict[str, Any]]:
+def tool_entries(*names: str) -> list[dict[str, Any]]:
     """Return tools as a server lists them."""
     return [{"name": x, "inputSchema": {"type": "object"}} for x in names]
 
@@ -25,8 +25,8 @@ def listed(*names: str) -> list[dict[str, Any]]:
 def shop(folder: Path) -> Path:
     """Two servers with four tools, one of them blocked."""
     servers = {
-        "shop": entry(tools=listed("get_order", "set_order", "pay")),
-        "mail": entry(tools=listed("send")),
+        "shop": entry(tools=tool_entries("get_order", "set_order", "pay")),
+        "mail": entry(tools=tool_entries("send")),
     }
     write_settings(folder, servers, toolSearch={"blocked": ["shop/set_order"]})
     return folder
@@ -77,14 +77,14 @@ def test_as_list_prints_names_in_the_form_that_a_list_on_the_canvas_takes(shop: 
     assert cli(f"{as_list} --named se*").out == '"shop/set_order", "mail/send"\n'
     assert cli(f"{as_list} shop --json").json[0] == "get_order"
     odd = 'a "b", c'
-    write_settings(shop, {"it": entry(tools=listed(odd))})
+    write_settings(shop, {"it": entry(tools=tool_entries(odd))})
     out = cli(f"{as_list} it").out
     assert json.loads(f"[{out}]") == names(out, "tools", "x") == [odd]
 
 
 def test_a_group_lists_its_tools_and_reports_missing_ones(folder: Path, cli: Cli):
     groups = {"g": {"selectors": [{"name": "get_*"}], "include": ["it/set_b"]}}
-    servers = {"it": entry(tools=listed("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
+    servers = {"it": entry(tools=tool_entries("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
     write_settings(folder, servers, groups=groups)
     ran = cli("tools list g").shows("'it/set_b', which does not exist", "dead: ", status=1)
     assert names_in(ran.out) == ["it:", "get_a", "get_b"]
@@ -147,11 +147,10 @@ def test_all_connects_the_servers_and_shows_lost_tools_from_the_history(
 
 
 def test_refresh_shows_changes_and_continues_after_a_failing_server(folder: Path, cli: Cli):
-    later = {"tools": listed("buy", "rent")}
+    before, later = tool_entries("buy", "sell"), {"tools": tool_entries("buy", "rent")}
     shop = entry(
-        tools=listed("buy", "sell"), then={"tools": listed("buy", "sell"), "then": later},
-        journal=str(folder / "journal"),
-    )  # fmt: skip
+        tools=before, then={"tools": before, "then": later}, journal=str(folder / "journal")
+    )
     write_settings(folder, {"shop": shop, "bad": {"command": "no-such-program-anywhere"}})
     ran = cli("tools refresh")
     assert ran[:2] == (1, "shop: 2 tools, listed for the first time\n")

@@ -21,7 +21,7 @@ def best_flow(planner: Planner, producer: str, consumer: str) -> Flow:
     return flow
 
 
-def things(output: Any, parameter: Any) -> Planner:
+def planner_between(output: Any, parameter: Any) -> Planner:
     """Return a planner of a tool with this output and one with this parameter."""
     producer = tool("make_thing", "Make a thing.", {}, {"thing": output})
     return Planner([producer, tool("take_thing", "Take a thing.", {"thing": parameter})])
@@ -47,7 +47,7 @@ def things(output: Any, parameter: Any) -> Planner:
 def test_a_pair_of_shapes_has_a_score_and_a_conversion(
     output: Any, parameter: Any, score: float, conversion: str
 ):
-    flow = best_flow(things(output, parameter), "make_thing", "take_thing")
+    flow = best_flow(planner_between(output, parameter), "make_thing", "take_thing")
     assert (flow.fit, flow.conversion) == (pytest.approx(score), conversion)
 
 
@@ -58,7 +58,7 @@ def test_there_is_no_flow_between_shapes_that_hardly_fit():
         ({"type": "string", "format": "date"}, {"type": "string", "format": "uri"}),
         ({"type": "string", "x-type": "a:b"}, {"type": "string", "x-type": "a:c"}),
     ):
-        planner = things(output, parameter)
+        planner = planner_between(output, parameter)
         assert planner.flow("shop/make_thing", "shop/take_thing") is None
 
 

@@ -57,8 +57,8 @@ def test_words_that_point_at_an_earlier_result_connect_it():
     )
     assert [x.name for x in plan.calls] == ["convert_amount", "send_message"]
     message = result_at(plan, 1, "message")
-    said = (message.call, message.field, message.conversion)
-    assert said == (0, "converted_amount", "written as text")
+    source = (message.call, message.field, message.conversion)
+    assert source == (0, "converted_amount", "written as text")
 
 
 def test_an_amount_that_the_request_lacks_is_the_computed_one():

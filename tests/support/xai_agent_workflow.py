@@ -63,11 +63,11 @@ def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
     return flow
 
 
-def worn_document(*wears: Callable[[Document], None]) -> Document:
-    """Return the content of its file after these changes."""
+def document_after(*edits: Callable[[Document], None]) -> Document:
+    """Return the content of its file after these edits."""
     document = xai_agent_workflow().document()
-    for wear in wears:
-        wear(document)
+    for edit in edits:
+        edit(document)
     return document
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.agent.models.wires import ADD, ASK, ScriptedWire, ask_streamed
@@ -34,12 +36,20 @@ def request_with(*results: ToolResult) -> ModelRequest:
     return ModelRequest((*ASK, message, *result_messages(both)), (ADD,))
 
 
+async def conversations(
+    wire: ScriptedWire, script: list[Step], *requests: ModelRequest
+) -> list[str]:
+    """Return the conversations that the service gets for these requests, as text."""
+    async with wire.model_of(script) as (subject, endpoint):
+        for request in requests:
+            await ask_streamed(subject, request)
+    bodies = (wire.conversation(x.body) for x in endpoint.requests)
+    return [json.dumps(x, ensure_ascii=False) for x in bodies]
+
+
 async def test_pictures_in_results_arrive_with_their_words(wire: ScriptedWire):
-    async with wire.model_of([says("Two dots.")]) as (subject, endpoint):
-        reply, _ = await ask_streamed(subject, request_with(PICTURE, PICTURE))
-    conversation = wire.text_of_request(endpoint)
-    assert reply.text == "Two dots."
-    assert (conversation.count(PNG), conversation.count("Here it is.")) == (2, 2)
+    (sent,) = await conversations(wire, [says("Two dots.")], request_with(PICTURE, PICTURE))
+    assert (sent.count(PNG), sent.count("Here it is.")) == (2, 2)
 
 
 REFUSALS: dict[str, Step] = {
@@ -55,28 +65,20 @@ REFUSALS: dict[str, Step] = {
 async def test_a_model_that_refuses_pictures_gets_a_note_from_then_on(
     wire: ScriptedWire, case: str
 ):
-    async with wire.model_of([REFUSALS[case], says("one"), says("two")]) as (subject, endpoint):
-        first, _ = await ask_streamed(subject, request_with(PICTURE))
-        second, _ = await ask_streamed(subject, request_with(PICTURE))
-    assert (first.text, second.text) == ("one", "two")
-    assert [PNG in wire.text_of_request(endpoint, n) for n in range(3)] == [True, False, False]
-    assert [NO_PICTURES in wire.text_of_request(endpoint, n) for n in range(3)] == [
-        False,
-        True,
-        True,
-    ]
-    assert "Here it is." in wire.text_of_request(endpoint)
+    script = [REFUSALS[case], says("one"), says("two")]
+    sent = await conversations(wire, script, *[request_with(PICTURE)] * 2)
+    assert [PNG in x for x in sent] == [True, False, False]
+    assert [NO_PICTURES in x for x in sent] == [False, True, True]
+    assert "Here it is." in sent[-1]
 
 
 async def test_a_model_that_refuses_sounds_still_gets_pictures(wire: ScriptedWire):
     refusal = fails(400, {"message": "This model does not support audio input"})
     script = [refusal, says("one")] if wire.takes_sounds else [says("one")]
-    async with wire.model_of(script) as (subject, endpoint):
-        await ask_streamed(subject, request_with(PICTURE, SOUND))
-    assert (WAV in wire.text_of_request(endpoint, 0)) is wire.takes_sounds
-    assert WAV not in wire.text_of_request(endpoint)
-    assert PNG in wire.text_of_request(endpoint)
-    assert wire.text_of_request(endpoint).count(NO_PICTURES) == 1
+    sent = await conversations(wire, script, request_with(PICTURE, SOUND))
+    assert (WAV in sent[0]) is wire.takes_sounds
+    assert (WAV in sent[-1], PNG in sent[-1]) == (False, True)
+    assert sent[-1].count(NO_PICTURES) == 1
 
 
 async def test_other_errors_are_not_taken_for_a_refusal_of_pictures(wire: ScriptedWire):

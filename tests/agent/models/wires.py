@@ -5,7 +5,6 @@ A further wire: one more `ScriptedWire` in `WIRES`, and its protocol in `tests/s
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -92,11 +91,6 @@ class ScriptedWire:
             assert f"{self.provider} small" in message
             assert endpoint.base_url in message
             return caught.value
-
-    def text_of_request(self, endpoint: ModelEndpoint, number: int = -1) -> str:
-        """The conversation of one request, as text to look things up in."""
-        body = endpoint.requests[number].body
-        return json.dumps(self.conversation(body), ensure_ascii=False)
 
 
 def _response_failed(error: Mapping[str, Any] | str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_its_page_works_in_the_lab(window: Canvas, admin: str) -> None:
     page.on("console", lambda x: wrong.append(x.text))
     page.goto(f"{admin}?token={TOKEN}")
     page.get_by_role("button", name="Refresh gallery").click()
-    page.get_by_text("gallery: 10 tools, nothing changed.").wait_for()
+    page.get_by_text("gallery: 9 tools, nothing changed.").wait_for()
     switch = page.get_by_role("switch", name="Agents may use add")
     switch.press("Space")
     expect(switch).not_to_be_checked()

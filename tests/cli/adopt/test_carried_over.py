@@ -20,7 +20,7 @@ from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 OURS = "https://llm.example.com/v1"
 
 
-def adopted(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
+def adopt_soundly(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
     report = adopt_file(flow.write(folder))
     assert report.written is not None
     document = load(report.written)
@@ -29,7 +29,7 @@ def adopted(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
     return report, document
 
 
-def wired(document: Document, name: str, port: str) -> list[dict[str, Any]]:
+def nodes_at(document: Document, name: str, port: str) -> list[dict[str, Any]]:
     """Return the nodes that are wired to a port of all nodes of a class."""
     nodes = {x["id"]: x for x in nodes_of(document)}
     ids = {p["id"] for x in nodes.values() if x["name"] == name for p in x["ports"]
@@ -51,7 +51,7 @@ def agents(flow: Workflow, *providers: str) -> list[Any]:
     return [memory, belt, *inits]
 
 
-def unlocked(addresses: list[Any], *providers: str) -> Workflow:
+def draw_agents_of(addresses: list[Any], *providers: str) -> Workflow:
     """Draw a node that unlocks the service for each address, then agents of these providers."""
     flow = Workflow("flow", upstream_components())
     keys = [flow.node("OpenAIAuthorize", **({"base_url": x} if x else {})) for x in addresses]
@@ -61,8 +61,8 @@ def unlocked(addresses: list[Any], *providers: str) -> Workflow:
 
 def test_the_address_of_a_service_is_carried_over(tmp_path: Path):
     for address in (OURS, LiteralNode(OURS)):
-        report, document = adopted(xai_agent_workflow(base_url=address), tmp_path)
-        (literal,) = wired(document, "AgentModel", "base_url")
+        report, document = adopt_soundly(xai_agent_workflow(base_url=address), tmp_path)
+        (literal,) = nodes_at(document, "AgentModel", "base_url")
         assert literal["ports"][0]["label"] == OURS
         (remark,) = [x for x in report.remarks if x.port == "base_url"]
         assert (remark.node, remark.to_do) == ("AgentInit", False)
@@ -74,14 +74,14 @@ def test_the_address_of_a_service_is_carried_over(tmp_path: Path):
         assert report.written.read_bytes() == before, "again it draws the same"
         assert adopt_file(report.written).status == "nothing to do"
         report.written.unlink()
-    _, document = adopted(xai_agent_workflow(base_url=Argument("address")), tmp_path)
-    (argument,) = wired(document, "AgentModel", "base_url")
-    assert argument == wired(document, "OpenAIAuthorize", "base_url")[0]
+    _, document = adopt_soundly(xai_agent_workflow(base_url=Argument("address")), tmp_path)
+    (argument,) = nodes_at(document, "AgentModel", "base_url")
+    assert argument == nodes_at(document, "OpenAIAuthorize", "base_url")[0]
 
 
 def test_only_agents_of_a_service_get_its_address(tmp_path: Path):
-    report, document = adopted(unlocked([OURS, OURS], "openai", "bedrock"), tmp_path)
-    assert len(wired(document, "AgentModel", "base_url")) == 1
+    report, document = adopt_soundly(draw_agents_of([OURS, OURS], "openai", "bedrock"), tmp_path)
+    assert len(nodes_at(document, "AgentModel", "base_url")) == 1
     assert [x.to_do for x in report.remarks if x.port == "base_url"] == [False]
 
 
@@ -93,13 +93,14 @@ def test_an_unclear_address_must_be_decided_before_the_workflow_runs(
     tmp_path: Path, addresses: list[Any]
 ):
     """The order of nodes decides whether a computed address exists when the agent is set up."""
-    flow = unlocked(addresses, "openai") if addresses else Workflow("flow", upstream_components())
+    flow = draw_agents_of(addresses, "openai")
     if not addresses:
+        flow = Workflow("flow", upstream_components())
         now = flow.node("GetCurrentTime")
         key = flow.node("OpenAIAuthorize", base_url=now["time_str"])
         flow.main(now, key, *agents(flow, "openai"))
-    report, document = adopted(flow, tmp_path)
-    (literal,) = wired(document, "AgentModel", "base_url")
+    report, document = adopt_soundly(flow, tmp_path)
+    (literal,) = nodes_at(document, "AgentModel", "base_url")
     assert literal["ports"][0]["label"] == UNDECIDED
     first = report.remarks[0]
     assert (first.node, first.port, first.to_do) == ("AgentInit", "base_url", True)
@@ -111,7 +112,7 @@ def test_a_workflow_without_agents_reports_that_others_do_not_get_its_address(tm
         flow.node("OpenAIAuthorize", base_url=OURS),
         flow.node("AgentRun", agent_name="of another file", conversation=LiteralNode([])),
     )
-    report, _ = adopted(flow, tmp_path)
+    report, _ = adopt_soundly(flow, tmp_path)
     assert (report.remarks[0].node, report.remarks[0].to_do) == ("OpenAIAuthorize", True)
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from tests.cli.adopt.test_adopt import adopt
 from tests.support.canvas_file import Document, links_of, nodes_of
-from tests.support.xai_agent_workflow import upstream_components, worn_document
+from tests.support.xai_agent_workflow import document_after, upstream_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import ChangedPort
 from xai_mcp_agent.drawing.components import our_components
 
-ORIGINAL = worn_document()
+ORIGINAL = document_after()
 # What adopting may change; all else of a node or port stays as it is.
 OURS_OF_NODE = {"color", "extras", "ports", "portsInOrder", "portsOutOrder"}
 OURS_OF_PORT = {"name", "label", "varName", "dataType"}
@@ -46,7 +46,7 @@ def without(item: dict[str, Any], keys: set[str]) -> dict[str, Any]:
 
 def with_text(text: str, name: str) -> Document:
     """Return the workflow of the tests with another text in a port of AgentInit."""
-    document = worn_document()
+    document = document_after()
     for port in node(document, "AgentInit")["ports"]:
         if port["varName"].endswith(name):
             (link,) = [x for x in links_of(document) if x["targetPort"] == port["id"]]
@@ -111,7 +111,7 @@ def test_a_node_that_only_xai_agent_has_is_reported_and_stays(folder: Path):
     def rename(document: Document) -> None:
         node(document, "AgentRun")["name"] = "AgentMeditate"
 
-    document = worn_document(rename)
+    document = document_after(rename)
     report, after = adopt(folder, document)
     says = "AgentMeditate: there is no such node here"
     assert [to_do for x, to_do in remarks_of(report).items() if x.startswith(says)] == [True]
@@ -131,7 +131,7 @@ def test_a_wired_port_that_our_class_lacks_is_reported(folder: Path, is_wired: b
             for link in port["links"]:
                 del document["layers"][0]["models"][link]
 
-    report, document = adopt(folder, worn_document(rename))
+    report, document = adopt(folder, document_after(rename))
     texts = [x for x in remarks_of(report) if "`dialogue`" in x]
     assert [remarks_of(report)[x] for x in texts] == [True] * is_wired
     labels = [x["label"] for x in node(document, "AgentRun")["ports"]]
@@ -176,7 +176,7 @@ def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder:
         (port,) = [x for x in node(document, "AgentMakeToolbelt")["ports"] if x["label"] == "name"]
         port |= {"name": "parameter-string-title", "label": "title", "varName": "title"}
 
-    document = worn_document(rename)
+    document = document_after(rename)
     report, after = adopt(folder, document)
     assert len(report.adopted) == 5
     assert node(after, "AgentMakeToolbelt") == node(document, "AgentMakeToolbelt")

@@ -17,23 +17,23 @@ from tests.support.canvas_file import Document, lead_back, links_of, nodes_of, p
 from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
-from tests.support.xai_agent_workflow import upstream_components, worn_document, xai_agent_workflow
+from tests.support.xai_agent_workflow import document_after, upstream_components, xai_agent_workflow
 from tools.workflows import LiteralNode, Workflow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow, WorkflowFileError
 
 KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
-PLAIN = worn_document()
+PLAIN = document_after()
 
 
-def unlisted(document: Document) -> None:
+def unlist_wires(document: Document) -> None:
     for node in nodes_of(document):
         for port in node["ports"]:
             port["links"] = []
 
 
-def repaired(document: Document) -> tuple[Document, str]:
+def repair(document: Document) -> tuple[Document, str]:
     """Return the repaired document and the report."""
     copied = copy.deepcopy(document)
     remarks = clean_up(AdoptedWorkflow(copied))
@@ -47,15 +47,15 @@ def repaired(document: Document) -> tuple[Document, str]:
         ([wear.doubled("msg")], "1 wire drawn twice: one of each is left."),
         ([wear.doubled("agent_name")], "2 wires drawn twice: one of each is left."),
         ([wear.of_2024], ""),
-        ([unlisted], ""),
+        ([unlist_wires], ""),
     ],
     ids=["loose", "doubled", "several", "of 2024", "unlisted"],
 )
 def test_faults_of_a_drawing_are_repaired_and_reported(
     wears: list[Callable[[Document], None]], says: str
 ):
-    document = worn_document(*wears)
-    after, remarks = repaired(document)
+    document = document_after(*wears)
+    after, remarks = repair(document)
     assert after != document
     assert problems(after, "clock", upstream_components()) == []
     assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
@@ -63,9 +63,9 @@ def test_faults_of_a_drawing_are_repaired_and_reported(
 
 
 def test_a_generated_file_and_a_flow_with_a_loop_are_adopted(tmp_path: Path):
-    _, document = adopt(tmp_path, worn_document(wear.of_a_script))
+    _, document = adopt(tmp_path, document_after(wear.of_a_script))
     assert {x["type"] for x in links_of(document)} == {"triangle-link", "parameter-link"}
-    loop = worn_document()
+    loop = document_after()
     lead_back(loop, "AgentToolOutput", "GetCurrentTime")
     assert "back" in {x["id"] for x in links_of(adopt(tmp_path, loop)[1])}
 
@@ -73,8 +73,8 @@ def test_a_generated_file_and_a_flow_with_a_loop_are_adopted(tmp_path: Path):
 def test_a_sound_drawing_stays_as_it_is_and_two_ports_with_one_id_are_refused(
     tmp_path: Path, cli: Cli
 ):
-    assert repaired(PLAIN) == (PLAIN, "")
-    document = worn_document()
+    assert repair(PLAIN) == (PLAIN, "")
+    document = document_after()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
     second["ports"][0]["id"] = first["ports"][0]["id"]
     status, out, err = cli("adopt", str(save(tmp_path, "twins", json.dumps(document))))
