@@ -130,6 +130,19 @@ def test_every_class_has_a_name_of_its_own():
     assert {x: y for x, y in files.items() if len(y) > 1 and x not in allowed} == {}
 
 
+def test_nodes_and_commands_use_operations_and_no_engine():
+    """What they can do, a program in Python can, by the same operation; see design.md section 6."""
+    files = [*PACKAGE.glob("*_components.py")]
+    files += [x for room in ("canvas", "cli") for x in (PACKAGE / room).rglob("*.py")]
+    users = {
+        str(file.relative_to(PACKAGE))
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "engine"
+    }
+    assert users == set()
+
+
 def test_importing_all_component_files_loads_nothing_heavy_but_xircuits():
     files = ", ".join(f"{PACKAGE.name}.{x.stem}" for x in sorted(PACKAGE.glob("*_components.py")))
     beside = modules_after("import xai_components.base")

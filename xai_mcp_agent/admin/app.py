@@ -70,7 +70,7 @@ def admin_app(
     return Starlette(
         routes=admin.routes(),
         middleware=[guard],
-        exception_handlers=handlers(operations.engine.recorder.mask),
+        exception_handlers=handlers(operations.mask),
     )
 
 

@@ -74,6 +74,10 @@ class OperationContext:
             sources = {**settings.sources.copy(), CANVAS_SOURCE: canvas}
             self.settings = replace(settings, sources=sources)
 
+    def mask(self, text: str) -> str:
+        """Return a text without the secrets of the settings, for files and messages."""
+        return self.engine.recorder.mask(text)
+
     def start_sources(
         self, names: Iterable[str], *, is_anew: bool = False
     ) -> dict[str, XaiMcpError]:

@@ -177,7 +177,7 @@ async def _carry_out(
 ) -> RunFinished:
     """Run the agent on the bridge's loop, and write or remove the file of a run that may wait."""
     if waiting is not None:
-        waiting.mask = operations.engine.recorder.mask
+        waiting.mask = operations.mask
     try:
         ready = await work.tools(operations, run.state)
         no_tools = ready.no_tools if needs_sources else None

@@ -274,7 +274,7 @@ class Deciding(Tools):
         digest = digest_of(text)
         if decisions.has_accepted_instructions(server):
             return [Review(server, "", digest, "accepted")]
-        lines = tuple(escape_hidden(self.engine.recorder.mask(text), "\n").split("\n"))
+        lines = tuple(escape_hidden(self.mask(text), "\n").split("\n"))
         return [Review(server, "", digest, decisions.standing_of_instructions(server), lines)]
 
 

@@ -217,7 +217,7 @@ class PlanOperations(Search, Reading):
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
         from ...agent.structured import ask_for_json
 
-        request, mask = rough.request, self.engine.recorder.mask
+        request, mask = rough.request, self.mask
         advice = await self.ask_planner(usable, lambda x: x.advice(request))
         messages = ({"role": "user", "content": advice.question},)
         try:
