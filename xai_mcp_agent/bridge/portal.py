@@ -147,8 +147,11 @@ class Portal:
         make = partial(make, *args, **options)
         try:
             self._loop.call_soon_threadsafe(self._start, make, future)
-        except RuntimeError:  # the loop has been closed
-            raise closed_meanwhile() from None
+        except BaseException as cause:  # an interrupt, or the loop has been closed
+            future.cancel()
+            if isinstance(cause, RuntimeError):
+                raise closed_meanwhile() from None
+            raise
         return future
 
     def post(self, do: Callable[[], object]) -> None:
