@@ -182,3 +182,12 @@ def test_no_toolbelt_is_used_by_itself_if_one_is_made_or_there_are_two() -> None
     two = agent_of(use("a"), use("b"), make(AgentInit))
     assert [x["enabled_mcp_servers"] for x in (before, after, two)] == [[], [], []]
     assert agent_of(use("a"), make(AgentInit))["toolbelt_name"] == "a"
+
+
+def test_an_agent_that_takes_none_of_several_toolbelts_says_what_to_draw(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    uses = [make(AgentUseMCPTools, server_name="library", toolbelt_name=x) for x in "ab"]
+    play({}, *uses, make(AgentInit), make(AgentRun, question="Find a book."))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "!! this agent has no tools, because none of the toolbelts 'a', 'b' is wired" in shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeGuard, cast
 
@@ -13,7 +13,7 @@ from ..agent.structured import OutputSchema
 from ..agent.text_protocol import ProtocolChoice
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.json import JsonObject
-from ..core.names import did_you_mean
+from ..core.names import did_you_mean, join_names
 from ..secrets.secrets import Secrets
 from .model_settings import (
     NODE as MODEL_NODE,
@@ -57,6 +57,7 @@ _REPLACES = "replaces_another"
 # Without these keys, the entry of `ctx` is something else of that name.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
+_MAX_NAMES = 5  # of toolbelts, in a notice
 _IS_IMPLICIT = "is_implicit"  # key of a toolbelt's spec and of an agent: no wire leads from it
 
 
@@ -293,13 +294,26 @@ def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
     keys = ("toolbelt_name", "agent_toolbelt", f"enabled_{SERVERS}", f"enabled_{SOURCES}")
     if any(map(agent.get, keys)):
         return "", ""
+    if not ctx.get(TOOLBELTS):
+        return _choice_note(declared_toolbelts(ctx))
     belts_in_use = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
-    free = [x for x in ctx.get(TOOLBELTS) or () if x not in belts_in_use]
+    free = [x for x in ctx[TOOLBELTS] if x not in belts_in_use]
     if not free:
         return "", ""
     return "!!", (
         f"this agent has no tools, and no agent has the toolbelt {free[0]!r}. Draw a line from "
         "`toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
+    )
+
+
+def _choice_note(belts: Sequence[str]) -> tuple[str, str]:
+    """Return the notice about an agent without tools in a workflow without AgentMakeToolbelt."""
+    if not belts:
+        return "", ""
+    names = join_names([repr(x) for x in belts], _MAX_NAMES)
+    return "!!", (
+        f"this agent has no tools, because none of the toolbelts {names} is wired. Place "
+        "AgentMakeToolbelt with the name of one before AgentInit, and wire `toolbelt_spec`."
     )
 
 
