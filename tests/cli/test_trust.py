@@ -55,6 +55,17 @@ def test_a_terminal_asks_once_and_a_no_starts_nothing(stranger: Path):
         assert "Start them?" not in screen.text
 
 
+def test_a_new_key_beside_trusted_settings_is_asked_about_as_a_value(stranger: Path):
+    with in_terminal(stranger, "trust", "--yes") as screen:
+        assert screen.end() == 0
+    (stranger / ".env").write_text("OPENAI_API_KEY=sk-1\n", encoding="utf-8")
+    with in_terminal(stranger, "servers", "check") as screen:
+        assert "They are new in .env." in screen.expect("Use them? (yes or no")
+        screen.type("yes")
+        screen.expect("theirs:")
+        screen.end()
+
+
 def test_trust_shows_the_parts_of_a_file_and_needs_a_yes(file: Path, cli: Cli):
     trust = f"trust {file}"
 

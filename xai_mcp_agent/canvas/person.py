@@ -40,6 +40,7 @@ from ..core.questions import (
     too_late,
 )
 from ..policy.approval_trust import approvals_in
+from ..settings.interpolation import ENV_FILE
 from ..settings.models import Settings, SettingsPart
 from ..settings.trust import TrustStore, trust_command, without_parts
 from .panel.questions import asking, is_attended
@@ -229,11 +230,15 @@ def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _question(settings: Settings, parts: Iterable[SettingsPart]) -> Question:
-    file = Path(settings.file)
+    parts, file = list(parts), Path(settings.file)
     message = f"{describe_parts(settings, parts)}\nFrom: {file}\n{_WHY}"
-    heading = f"Start these programs? They are new in {file.name}."
+    heading, yes = f"Start these programs? They are new in {file.name}.", "Start them"
+    if not any(x.source for x in parts):
+        is_env = all(x.key_path == ENV_FILE for x in parts)
+        heading = f"Use these values? They are new in {ENV_FILE if is_env else file.name}."
+        yes = "Use them"
     return Question(
-        settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"
+        settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes=yes, no="Not now"
     )
 
 
