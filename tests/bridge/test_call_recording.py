@@ -62,10 +62,6 @@ def test_a_call_is_recorded_and_counted_and_one_that_was_never_sent_is_not(bridg
     assert calls_of(bridge) == [{"status": "ok"}] * 2
     usage = usage_of(bridge, "echo")
     assert (usage.calls, usage.errors, usage.last_error) == (2, 0, "")
-    assert usage.last_executed is not None
-    assert usage.mean_seconds is not None
-    assert usage.p95_seconds is not None
-    assert usage.mean_seconds * 2 == pytest.approx(usage.total_seconds)
 
 
 def test_each_way_a_call_goes_wrong_is_recorded(bridge: Bridge):
