@@ -1,113 +1,277 @@
-"""The offline model's tools: the tool for each clause of a request, and example requests.
+"""The offline model's tools: which one serves a clause of a request, and with which arguments.
 
 The agents' own index ranks the tools. A tool that changes something serves only a clause with a
-word for that change.
+word for that change. Arguments are what the clause states; a required one without a value is
+reported as missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
-from itertools import islice
 from typing import Any
 
 from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
-from ...core.schemas import example_arguments
-from ...search.terms import root, separate_words, synonyms, terms
+from ...core.schemas import properties, required
+from ...planning.request import Mention
+from ...planning.vocabulary import root_set
+from ...search.terms import STOP_WORDS, root, separate_words, singular, synonyms, terms
 from ...search.tools import ToolIndex
-from .offline_arguments import Arguments, Slot, slots_of
 from .offline_values import (
     CHANGING,
+    FORMED,
     READING,
-    Span,
+    Slot,
     conversion_in,
     expression_in,
+    list_in,
+    overlap,
     roots_in,
-    roots_of,
-    spans_in,
     unit_name,
+    values_in,
+    without,
+    words_refer,
 )
 
-GENERIC = roots_of("""
+GENERIC = root_set("""
     all call check current data find get item list look new number result run search show tell
     thing tool use user value view
 """)
 """Roots that match some tool of most servers."""
 ASKING = re.compile(
-    r"(?:what|whats|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|has|have|can|"
-    r"should|could i)\b", re.IGNORECASE,
-)  # fmt: skip
-_MAX_CANDIDATES, _MAX_MATCHES = 24, 8
-_ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
-_SEARCHING = roots_of("find look lookup search")
+    r"(?i)(?:what|whats|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|has|"
+    r"have|can|should|could i)\b"
+)
+_ALSO_NOUNS = root_set("book change email mark order patch place post run share store")
+_SEARCHING = root_set("find look lookup search")
+# Words of a request that say nothing about its subject.
+_IDLE = GENERIC | root_set("again anything available don't everything forget lot named somebody")
 # Other phrases for actions, and for the subjects of questions.
 _HINTS = (
-    (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
+    (r"\b(?:give|bring|take) .{0,40}\bback\b", "return"),
     (r"\bsave\b|\bmake a note\b", "write"),
     (r"\bremember\b|\bkeep in mind\b|\bnote that\b", "remember create"),
     (r"\bdo you sell\b|\bcan i buy\b|\bprice\b|\bhow much (?:is|are)\b", "product price"),
     (r"\babout\b", "search subject"), (r"\bhow (?:many|much)\b", "count"),
-    (r"\bborrowed\b|\bon loan\b", "loan"), (r"\d ?%", "percent"),
-    (r"\d ?\+ ?\d", "add"), (r"\btimes (?=\d)|\d ?\* ?\d", "multiply"),
+    (r"\d ?%", "percent"), (r"\btimes (?=\d)|\d ?\* ?\d", "multiply"),
     (r"\bweek ?day\b|\bday of the week\b|\bwhat day\b", "weekday"),
     # "we need 6 eggs"
     (r"^(?:(?:we|i)(?: still)? need\b|don't forget\b|(?:we are|we're|i am|i'm) out of\b|"
      r"(?:i want to |i'd like to )?buy\b)(?!.*\?$)", "add item"),
 )  # fmt: skip
-_SAMPLES = {
-    "zone": "Europe/London", "expression": "2 + 3", "date": "2026-03-12", "time": "14:30",
-    "path": "notes.txt", "id": "A1", "name": "Florence", "query": "sea",
-}  # fmt: skip
+_NUMERIC = ("number", "integer")
+_PERSON_LEADS = re.compile(r"(?i)\b(?:for|to|by|as|from|with|name is)\s+$")
+_WORD = re.compile(r"[\w'\u2019/*+.-]*\w")
+_TOPIC_LEAD = re.compile(
+    r"(?i)\b(?:about|named|called|titled|matching|saying:?|(?:remember|note|say|mind) that|"
+    r"with the text|by|like|for|from)\s+"
+)
 
 
 class OfflineTool:
-    """A tool as the matching sees it: its words as roots, like the index."""
+    """A tool as the matching sees it: its words as roots, like the index.
+
+    `leading` is the first word of its description, `verbs` are those that ask for the change it
+    makes. `subject` is the parameter that it is all about, perhaps an optional one; `query` the
+    name of its parameter for a search query, if it needs no other. `lists_all` is true if it lists
+    all it has, `adds` if it adds to a list.
+    """
 
     def __init__(self, function: FunctionSpec) -> None:
         self.function, self.name = function, function.name
         self.words = separate_words(self.name).lower().split()
-        self.slots = slots_of(function)
+        names, specs = required(function.parameters), properties(function.parameters)
+        every = dict.fromkeys([*names, *specs])
+        self.slots = [Slot(x, specs.get(x, {}), x in names) for x in every]
         # "Add up what it costs" adds nothing.
         first = re.match(r"\W*(?!add up\b)(\w+)", function.description, re.IGNORECASE)
         self.leading = root(first[1].lower()) if first else ""
-        self.name_roots = roots_in(function.name) | {root(x) for x in self.words}
+        self.name_roots = roots_in(self.name)
+        self.own_roots = self.name_roots | roots_in(function.description)
         about = " ".join(f"{x.name} {x.description}" for x in self.slots)
-        self.roots = self.name_roots | roots_in(f"{function.description} {about}")
+        self.roots = self.own_roots | roots_in(about)
         deeds = [x for x in map(root, self.words) if x in READING | CHANGING]
-        reads = deeds[:1] != [] and deeds[0] in READING
         # `return_book` books nothing, and `order_cancel` orders nothing.
-        sure = [x for x in deeds if x in CHANGING - _ALSO_NOUNS][:1]
-        self.verbs = {*sure, *({self.leading} if self.leading in CHANGING or not sure else ())}
-        self.only_reads = function.read_only is True or (function.read_only is None and reads)
-        self.changes = not self.only_reads and (
-            bool(self.verbs & CHANGING) or function.read_only is False
-        )
+        self.verbs = {x for x in deeds if x in CHANGING - _ALSO_NOUNS}
+        if self.leading in CHANGING or not self.verbs:
+            self.verbs.add(self.leading)
+        self.adds = bool({"add", "put"} & self.verbs)
+        reads = bool(deeds) and deeds[0] in READING
+        self.only_reads = reads if function.read_only is None else function.read_only
+        changes = bool(self.verbs & CHANGING) or function.read_only is False
+        self.changes = changes and not self.only_reads
+        needed = [x for x in self.slots if x.is_required]
+        texts = [x for x in self.slots if x.is_required or x.kind == "string"]
+        self.subject = texts[0] if len(texts) == 1 and "default" not in texts[0].spec else None
+        is_search = self.only_reads and [x.topic for x in needed] == ["query"]
+        self.query = needed[0].name if is_search else ""
+        self.lists_all = self.only_reads and bool(self.name_roots & READING) and not needed
 
-    @property
-    def query(self) -> Slot | None:
-        """Return the parameter for a search query, if the tool needs no other argument."""
-        slots = [x for x in self.slots if x.is_required]
-        if len(slots) != 1 or slots[0].kind != "string" or slots[0].choices:
+
+class ToolMatch:
+    """A tool for a clause, with the arguments that the clause states; the surest come first.
+
+    `calls` has several entries if the clause names several values. `is_guessed` is true if some
+    argument is merely the rest of the words. `missing` are required parameters without a value,
+    `unused` the values of the clause that fit no parameter.
+    """
+
+    def __init__(self, tool: OfflineTool, text: str, values: list[Mention], today: date) -> None:
+        self.tool, self.unused = tool, values
+        self._text, self._rest = text, text
+        self.arguments: JsonObject = {}
+        self.calls: list[JsonObject] = []
+        self.is_guessed, self._others = False, list[str]()
+        self._convert()
+        readers = self._read_named, self._read_choice, self._read_stated, self._read_list
+        for read in (*readers, self._read_counts, self._read_rest):
+            for slot in tool.slots:
+                value = None if slot.name in self.arguments else read(slot)
+                if value is not None:
+                    self.arguments[slot.name] = value
+        self._fill_period(today)
+        self.calls = [{**self.arguments, **x} for x in self.calls or [{}]]
+        others = [f"add {x}" for x in self._others]
+        self.calls += [ToolMatch(tool, x, values_in(x, today), today).arguments for x in others]
+        refers = words_refer(text)
+        slots = [x for x in tool.slots if x.is_required or (refers and x is tool.subject)]
+        self.missing = [x for x in slots if x.name not in self.arguments]
+
+    def _take(self, mention: Mention, value: Any) -> Any:
+        """Return the value after noting that this stretch of the text is used."""
+        self._rest = without(self._rest, [mention])
+        self.unused = [x for x in self.unused if not overlap(x, mention)]
+        return value
+
+    def _take_all(self, value: Any) -> Any:
+        return self._take(Mention("text", value, "", 0, len(self._text)), value)
+
+    def _convert(self) -> None:
+        """Fill `value`, `from_unit` and `to_unit` if the text converts something."""
+        units = [x for x in self.tool.slots if x.topic == "unit" and x.kind == "string"]
+        amounts = [x for x in self.tool.slots if x.is_number and x.is_required]
+        conversion = conversion_in(self._text) if (len(units), len(amounts)) == (2, 1) else None
+        if conversion:
+            value, *names = self._take_all(conversion)
+            self.arguments[amounts[0].name] = value
+            for slot, unit in zip(units, names, strict=True):
+                same = (x for x in slot.choices if unit_name(str(x)) == unit_name(unit))
+                self.arguments[slot.name] = next(same, unit)
+
+    def _read_named(self, slot: Slot) -> Any:
+        """Read `limit 5`, `with message "x"`, `book 7`; `first 3`, `10 days`, add `3 packs`."""
+        name = rf"(?<!\w)(?:{slot.pattern})s?\s*(?:[:=]|\bis\b|\bcalled\b|\bnamed\b)?\s*(?:of\s+)?$"
+        name += r"|\b(?:first|top|last|most|to|than|limit)\s+$" if slot.is_number else ""
+        unit = rf"\s*{re.escape(slot.words[0].removesuffix('s'))}s?\b"
+        for mention in self.unused:
+            is_named = re.search(name, self._text[: mention.start], re.IGNORECASE)
+            after = re.match(unit, self._text[mention.end :], re.IGNORECASE)
+            is_counted = slot.is_number and slot.topic != "id" and (after or self.tool.adds)
+            value = slot.value_of(mention, is_named=True) if is_named or is_counted else None
+            if value is not None:
+                return self._take(mention, value)
+        return None
+
+    def _read_choice(self, slot: Slot) -> Any:
+        """Return the parameter's listed value that the text names, or None."""
+        if not slot.choices or slot.kind in ("array", "object", "boolean"):
             return None
-        return slots[0] if slots[0].topic == "query" and self.only_reads else None
+        words = _roots_of_all(self._text)
+        roots = ((x, _roots_of_all(str(x))) for x in slot.choices)
+        return next((x for x, own in roots if own and own <= words), None)
 
-    @property
-    def lists_all(self) -> bool:
-        """Return whether the tool lists everything it has."""
-        is_list = self.only_reads and bool(self.name_roots & READING)
-        return is_list and not any(x.is_required for x in self.slots)
+    def _read_stated(self, slot: Slot) -> Any:
+        """Return a stated value in the form that the parameter takes, or None."""
+        is_formed = not slot.is_number and slot.topic in FORMED | {"id", "url", "name"}
+        if not (slot.is_required or is_formed or slot is self.tool.subject):
+            return None
+        values = [(x, y) for x in self.unused if (y := slot.value_of(x)) is not None]
+        # "in Rome and Oslo": a call for each
+        if slot.topic == "zone" and sum(x.topic == "zone" for x in self.tool.slots) == 1:
+            self.calls = [{slot.name: self._take(*x)} for x in values]
+        if slot.topic == "name":  # "Lend Emma to Ada"
+            values.sort(key=lambda x: not _PERSON_LEADS.search(self._text[: x[0].start]))
+        return self._take(*values[0]) if values else None
+
+    def _fill_period(self, today: date) -> None:
+        """Fill a period's missing end with today: `how many days until May 1`."""
+        ends = [x.name for x in self.tool.slots if x.topic == "date" and x.is_required]
+        dates = [self.arguments[x] for x in ends if x in self.arguments]
+        if len(ends) == 2 and len(dates) == 1:
+            start, end = sorted([str(dates[0]), today.isoformat()])
+            self.arguments |= {ends[0]: start, ends[1]: end}
+
+    def _read_list(self, slot: Slot) -> Any:
+        """Read `4, 8 and 15`, `"pear" and "apple"`, `these: pear, apple`."""
+        if slot.kind != "array":
+            return None
+        kinds = ("number",) if slot.item_kind in _NUMERIC else ("quoted", "url")
+        values = [self._take(x, x.value) for x in self.unused if x.kind in kinds]
+        after = re.search(r":\s*(.+?)[\s.!?]*$", self._rest)
+        return values or (list_in(after[1]) if after else None)
+
+    def _read_counts(self, slot: Slot) -> Any:
+        """Read things with numbers: `3 rolls and 2 pies`, `milk is 1.20 and bread 2.50`."""
+        if slot.kind != "object" or slot.item_kind not in _NUMERIC:
+            return None
+        counts: JsonObject = {}
+        for mention in [x for x in self.unused if x.kind == "number"]:
+            before, after = self._text[: mention.start], self._text[mention.end :]
+            if slot.item_kind == "integer":  # "Order 2 croissants"
+                thing = re.match(r"\s+(?:\w+ of )?([^\W\d_]{3,})", after)
+            else:
+                thing = re.search(r"([^\W\d_]+)(?: is| are| costs?)?\W*$", before)
+            if thing:
+                counts[singular(thing[1])] = self._take(mention, mention.value)
+        return counts or None
+
+    def _read_rest(self, slot: Slot) -> Any:
+        """Return the text to search, say or note: the words that no other value uses."""
+        is_text = slot.kind == "string" and not slot.choices
+        if not is_text or not (slot.is_required or slot is self.tool.subject):
+            return None
+        expression = expression_in(self._text) if slot.topic in ("expression", "text") else ""
+        if expression:
+            return self._take_all(expression)
+        if slot.topic in FORMED | {"unit", "id"}:
+            return None
+        self.is_guessed = True
+        names = [x for x in self.unused if x.kind == "name" and slot.topic == "query"]
+        if names:
+            return self._take(names[0], names[0].value)
+        return self._read_stretch(slot)
+
+    def _read_stretch(self, slot: Slot) -> Any:
+        """Return the words of the value, without the words of the question around it."""
+        own = self.tool.own_roots | roots_in(slot.name) | set(slot.words) | _IDLE
+        lead = _TOPIC_LEAD.search(self._text)
+        at = lead.end() if lead and not words_refer(self._text[lead.end() :]) else 0
+        is_verbatim = slot.topic == "text" and not self.tool.adds
+        words = list(_WORD.finditer(self._rest, at))
+
+        def asks(word: re.Match[str]) -> bool:
+            text = word[0].lower()
+            return text in STOP_WORDS or root(text.removesuffix("s")) in own
+
+        if words and not at and root(words[0][0].lower()) in CHANGING | READING:
+            words.pop(0)
+        while words and not (at and is_verbatim) and asks(words[0]):
+            words.pop(0)
+        while words and not is_verbatim and asks(words[-1]):
+            words.pop()
+        if not any(re.search(r"[^\W\d]", x[0]) for x in words):
+            return None
+        start, end = words[0].start(), words[-1].end()
+        value = self._text[start:end].strip(" '\"")
+        if self.tool.adds:  # "add bread and 3 pears"
+            value, *self._others = list_in(value)
+        return self._take(Mention("text", value, "", start, end), value)
 
 
-@dataclass(frozen=True)
-class Match:
-    """A tool for a clause, with the clause's arguments. `worth` ranks it."""
-
-    tool: OfflineTool
-    arguments: Arguments
-    worth: float
+def _roots_of_all(text: str) -> set[str]:
+    return {root(x) for x in re.findall(r"\w+", text.lower())}
 
 
 class ToolMatcher:
@@ -119,71 +283,45 @@ class ToolMatcher:
         self._today = today
         self._has_zones = any(y.topic == "zone" for x in self.tools.values() for y in x.slots)
 
-    def rank(self, clause: str) -> list[Match]:
-        """Return the tools that match a clause's words, best first."""
-        spans = self.spans(clause)
-        words = clause
-        for span in (x for x in spans if x.kind != "name"):
-            words = words[: span.start] + " " * (span.end - span.start) + words[span.end :]
-        hints = hints_in(clause, {x.kind for x in spans})
-        hits = self._index.search(" ".join([words, *hints]), _MAX_CANDIDATES)
+    def best(self, clause: str) -> ToolMatch | None:
+        """Return the call of the tool that matches a clause best, or None."""
+        values = self.values_of(clause)
+        words = without(clause, [x for x in values if x.kind != "name"])
+        hints = hints_in(clause, {x.kind for x in values})
         keywords = [*terms(words), *hints]
-        scores = [(self.tools[x.tool["name"]], x.score) for x in hits]
-        scores = [(x, y) for x, y in scores if self._may_serve(x, clause, keywords)]
-        matches = [self._match(x, clause, spans, score) for x, score in scores[:_MAX_MATCHES]]
-        return sorted(matches, key=lambda x: -x.worth)
+        scores = {x.tool["name"]: x.score for x in self._index.search(" ".join([words, *hints]))}
+        tools = [self.tools[x] for x in scores]
+        tools = [x for x in tools if _may_serve(x, clause, keywords)]
+        matches = [ToolMatch(x, clause, values, self._today) for x in tools]
+        return max(matches, key=lambda x: scores[x.tool.name] * _worth(x, clause), default=None)
 
-    def spans(self, text: str) -> list[Span]:
+    def values_of(self, text: str) -> list[Mention]:
         """Return the values that a text states."""
-        return spans_in(text, self._today, zones=self._has_zones)
-
-    def fill(self, tool: OfflineTool, text: str) -> Arguments:
-        """Return the arguments that a text states for a tool."""
-        return Arguments(tool.function, text, self.spans(text), self._today)
+        return values_in(text, self._today, zones=self._has_zones)
 
     def examples(self, count: int) -> list[str]:
         """Return example requests that the tools are sure to serve."""
         tools = sorted(self.tools.values(), key=lambda x: (x.changes, len(x.slots)))
-        requests = ((_example(x, number), x) for number in range(count) for x in tools)
-        examples = dict.fromkeys(x for x, tool in requests if self._understands(x, tool))
-        return list(islice(examples, count))
-
-    def _understands(self, request: str, tool: OfflineTool) -> bool:
-        best = next(iter(self.rank(request)), None)
-        return best is not None and best.tool is tool and not best.arguments.missing
-
-    def _may_serve(self, tool: OfflineTool, clause: str, keywords: Sequence[str]) -> bool:
-        """Return whether the words suffice for the tool, and ask for the change it makes."""
-        words, first = re.findall(r"[a-z]+", clause.lower()), _first_root(clause)
-        if tool.changes and not _asks_for_change(tool, clause, keywords):
-            return False
-        does_this = _alike(words[:1]) & {tool.leading, *tool.name_roots}
-        if first in CHANGING and not tool.changes and not does_this:
-            return False
-        last_words = {root(x) for x in tool.words[-2:]}
-        is_named = last_words <= {root(x.removesuffix("s")) for x in words}
-        return (
-            (tool.only_reads and len(last_words) > 1 and is_named)
-            or (first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool])
-            or bool(_alike(x for x in keywords if root(x) not in GENERIC) & tool.roots)
-        )
-
-    def _match(self, tool: OfflineTool, clause: str, spans: Sequence[Span], score: float) -> Match:
-        arguments = Arguments(tool.function, clause, spans, self._today)
-        worth = score * (1.2 if _first_root(clause) == tool.leading else 1.0)
-        worth *= _conversion_factor(tool.name, clause)
-        worth *= 0.6 if arguments.missing else 0.9 if arguments.is_guessed else 1.0
-        worth *= 0.5 ** len([x for x in arguments.unused if x.kind != "name"])
-        return Match(tool, arguments, worth)
+        examples: dict[str, None] = {}
+        for number, tool in ((n, x) for n in range(count) for x in tools):
+            request = _example(tool, number)
+            best = self.best(request)
+            if best and best.tool is tool and not best.missing:
+                examples[request] = None
+        return list(examples)[:count]
 
 
 def _as_dict(function: FunctionSpec) -> JsonObject:
-    return {
-        "id": function.name,
-        "name": function.name,
-        "description": function.description,
-        "input_schema": function.parameters,
-    }
+    texts = {"id": function.name, "name": function.name, "description": function.description}
+    return {**texts, "input_schema": function.parameters}
+
+
+def _worth(match: ToolMatch, clause: str) -> float:
+    """Return the weight of a match among those of other tools."""
+    worth = 1.2 if _first_root(clause) == match.tool.leading else 1.0
+    worth *= _conversion_factor(match.tool.name, clause)
+    worth *= 0.6 if match.missing else 0.9 if match.is_guessed else 1.0
+    return worth * 0.5 ** len(match.unused)
 
 
 def hints_in(clause: str, kinds: set[str]) -> list[str]:
@@ -193,7 +331,7 @@ def hints_in(clause: str, kinds: set[str]) -> list[str]:
         hints += ["convert unit", *map(unit_name, conversion[1:])]
     if kinds and expression_in(clause):
         hints.append("calculate expression")
-    hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
+    hints += sorted(kinds - {"name", "number", "quoted"})
     return " ".join(hints).split()
 
 
@@ -201,6 +339,22 @@ def _first_root(text: str) -> str:
     """Return the first word of a text, as its root."""
     word = re.search(r"[a-z]+", text.lower())
     return root(word[0]) if word else ""
+
+
+def _may_serve(tool: OfflineTool, clause: str, keywords: Sequence[str]) -> bool:
+    """Return whether the words suffice for the tool, and ask for the change it makes."""
+    first = _first_root(clause)
+    if tool.changes and not _asks_for_change(tool, clause, keywords):
+        return False
+    if first in CHANGING and not tool.changes and first not in {tool.leading, *tool.name_roots}:
+        return False
+    last_words = {root(x) for x in tool.words[-2:]}
+    is_named = last_words <= {root(x.removesuffix("s")) for x in clause.lower().split()}
+    return (
+        (tool.only_reads and is_named)
+        or (first in _SEARCHING and bool(tool.query))
+        or bool({root(x) for x in keywords if root(x) not in GENERIC} & tool.roots)
+    )
 
 
 def _asks_for_change(tool: OfflineTool, clause: str, keywords: Sequence[str]) -> bool:
@@ -211,41 +365,21 @@ def _asks_for_change(tool: OfflineTool, clause: str, keywords: Sequence[str]) ->
     # A plural or past form orders nothing: "the deleted files" are not to be deleted.
     orders = [x for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)]
     orders += [x for x in keywords if root(x) not in roots_in(clause)]
-    changes = [x for x in orders if root(x) in CHANGING]
-    return bool(tool.verbs & {*map(root, orders), *_alike(changes)})
-
-
-def _alike(words: Iterable[str]) -> set[str]:
-    """Return the roots of the words and of their synonyms."""
-    return {root(y) for x in words for y in (x, *synonyms(x))}
+    orders += [y for x in orders if root(x) in CHANGING for y in synonyms(x)]
+    return bool(tool.verbs & {root(x) for x in orders})
 
 
 def _conversion_factor(name: str, clause: str) -> float:
     """Return the weight of a tool named `a_to_b` for a clause that converts something."""
-    parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", separate_words(name).lower())
-    conversion = conversion_in(clause) if parts else None
-    if not parts or conversion is None or not unit_name(parts[1]):
+    units = [x for x in map(unit_name, separate_words(name).lower().split()) if x]
+    conversion = conversion_in(clause)
+    if len(units) != 2 or not conversion:
         return 1.0
-    ends = unit_name(parts[1]), unit_name(parts[2])
-    return 3.0 if ends == tuple(map(unit_name, conversion[1:])) else 0.1
+    return 3.0 if units == [unit_name(x) for x in conversion[1:]] else 0.1
 
 
 def _example(tool: OfflineTool, number: int) -> str:
     """Return a request that the rules understand as this tool's call; `number` varies it."""
-    usual = example_arguments(tool.function.parameters)
     slots = [x for x in tool.slots if x.is_required or (x.choices and number)]
-    name = separate_words(tool.name).lower()
-    values = ", ".join(
-        f"{' '.join(x.words)}: {_sample(x, usual.get(x.name), number)}" for x in slots
-    )
-    return f"{name}, {values}" if values else name
-
-
-def _sample(slot: Slot, usual: Any, number: int) -> Any:
-    """Return a value for a parameter: one from the schema, or a usual one of its kind."""
-    if slot.choices:
-        return slot.choices[number % len(slot.choices)]
-    if slot.is_number:
-        return int(usual or 1) + number
-    match = re.search(r"such as [`'\"]?([^`'\",;]*[^`'\",;.])", slot.description)
-    return match[1] if match else _SAMPLES.get(slot.topic, "something")
+    values = (f"{' '.join(x.words)}: {x.sample(number)}" for x in slots)
+    return ", ".join([separate_words(tool.name).lower(), *values])

@@ -1,28 +1,25 @@
-"""Verbs and values in a text: dates, times, zones, numbers, sums, and amounts with units."""
+"""Values as the offline model reads them: in a request's words, for a parameter, and in a result.
+
+A value is a stretch of the request or a part of a result; none is made up.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import date, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...core.json import JsonObject, as_list, as_object, is_list, is_object
+from ...core.schemas import types_of
 from ...planning.request import Mention, mentions_in
-from ...search.terms import root, terms
+from ...planning.vocabulary import root_set
+from ...search.terms import root, separate_words, terms
 
-
-def roots_of(words: str) -> frozenset[str]:
-    """Return the roots of a list's words, as the index compares them."""
-    return frozenset(map(root, words.split()))
-
-
-def roots_in(text: str) -> set[str]:
-    """Return the roots of a text's words without stop words, as the index compares them."""
-    return {root(x) for x in terms(text)}
-
-
-CHANGING = roots_of("""
+CHANGING = root_set("""
     add append archive assign bake bind book borrow buy cancel change checkout clear close commit
     create delete deploy disable drop edit email enable erase execute hide insert install invite
     kill lend lock make mark merge modify move order overwrite patch pay place post publish
@@ -30,30 +27,27 @@ CHANGING = roots_of("""
     restart restore resume return revert revoke run save schedule send share shutdown start stop
     store submit subscribe transfer trigger uninstall unlock update upload wipe write
 """)
-"""Roots in names of tools that change something."""
-READING = roots_of("""
+"""Roots of verbs that change something."""
+READING = root_set("""
     calculate check compare compute convert count describe divide explain fetch find get has is list
     look lookup multiply open read recall search show subtract tell track translate view
 """)
-"""Roots in names of tools that only read."""
+"""Roots of verbs that only read."""
 _REFERENCE = re.compile(
-    r"\b(?:it|its|them|their|these|those|this|that|the (?:same|results?|sum|answer)|"
-    r"the (?:first|second|third|last|oldest|newest|latest|cheapest)(?: one| result)?)"
-    r"(?=\s*(?:[.,;:?!)]|$)|\s+(?:for|to|of|in|by|from|and|with|into)\b|\s+\w+ing\b|"
-    r"(?<=its|eir)\s)", re.IGNORECASE,
-)  # fmt: skip
+    r"(?i)\b(?:it|its|them|their|these|those|this|that|the (?:results?|answer)|"
+    r"the (?:first|second|third|last)(?: one| result)?)"
+    r"(?=\s*(?:[.,;:?!)]|$)|\s+(?:for|to|of|in|by|from|and|with|into)\b|(?<=its|eir)\s)"
+)
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # "the policy with the ID p42"
-_ID = re.compile(r"\bid:? ((?=\S*\d)(?=\S*[a-z])[\w-]+)", re.IGNORECASE)
+_ID = re.compile(r"(?i)\bid:? ((?=\S*\d)(?=\S*[a-z])[\w-]+)")
 _DAYS_AWAY = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
+_PLACE_NAME = re.compile(r"[A-Za-z]\w*(?:/[\w+-]+){1,2}|(?:(?<=\bin )|\b(?=[A-Z]))[\w-]+")
 _AMOUNT = r"-?\d+(?:\.\d+)?"
-_SIGNS = {
-    "plus": "+", "minus": "-", "times": "*", "divided by": "/", "to the power of": "**",
-}  # fmt: skip
+_SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided by": "/", "to the power of": "**"}
 _EXPRESSION = re.compile(
     r"(?<![\w.(-])(?!\d+-\d+-)[(\s]{0,20}-?\d[\d.]*\)?(?:\s*(?:\*\*|[-+*/^%()])\s*[\d.()]+)+"
 )
-_PLACE_NAME = re.compile(r"[A-Za-z]\w*(?:/[\w+-]+){1,2}|(?:(?<=\bin )|\b(?=[A-Z]))[\w-]+")
 # The spellings of one unit between semicolons.
 _UNITS = """
 millimetre millimeter mm; centimetre centimeter cm; metre meter m; kilometre kilometer km;
@@ -61,67 +55,63 @@ inch inches in; foot feet ft; yard yd; mile mi; milligram mg; gram gramme g;
 kilogram kilogramme kilo kg; tonne ton t; ounce oz; pound lb lbs; stone st;
 millilitre milliliter ml; litre liter l; gallon gal; pint pt; cup; celsius centigrade c;
 fahrenheit f; kelvin k; second sec s; minute min; hour hr h; day d; week wk; year yr; byte b;
-kilobyte kb; megabyte mb; gigabyte gb; mph mi/h; kmh kph km/h; knot kn; acre; hectare ha;
-joule j; kilojoule kj; kilocalorie kcal
+kilobyte kb; megabyte mb; gigabyte gb; mph mi/h; kmh kph km/h; knot kn; acre; hectare ha
 """
 _UNIT_NAMES = {x: line.split()[0] for line in _UNITS.split(";") for x in line.split()}
-_UNIT = r"(?:US |square |cubic )?[^\W\d_]+[\u00b2\u00b3]?(?:/[a-z]+| per [a-z]+)?"
-_AMOUNT_WITH_UNIT = re.compile(
-    rf"(?<![\w.])({_AMOUNT}|\d[\d,]*)\s*(?:degrees?\s+|\u00b0\s*)?({_UNIT})"
-)
-_ONE = re.compile(rf"\b(?:in|is|are|to) (?:an?|one) ({_UNIT})", re.IGNORECASE)
-_TARGET = re.compile(
-    rf"\b(?:how many|how much|in|to|into|as) (?:degrees? )?({_UNIT})", re.IGNORECASE
-)
+_UNIT = r"(?:US |square |cubic )?[^\W\d_]+[\u00b2\u00b3]?(?:/[a-z]+)?"
+_AMOUNT_WITH_UNIT = re.compile(rf"(?<![\w.])(-?\d[\d,.]*)\s*(?:degrees?|\u00b0)?\s*({_UNIT})")
+_ONE = re.compile(rf"(?i)\b(?:in|is|are|to) (?:an?|one) ({_UNIT})")
+_TARGET = re.compile(rf"(?i)\b(?:how many|how much|in|to|into|as) (?:degrees? )?({_UNIT})")
+# Topics of text parameters: words in their names or else descriptions, the kinds of values that
+# fit, and an example.
+_TOPICS = {
+    "zone": (r"\btime ?zone|\bzone\b|\btz\b", ("zone",), "Europe/London"),
+    "expression": (r"\bexpression|\bformula", (), "2 + 3"),
+    "unit": (r"\bunit\b", (), "km"),
+    "url": (r"\bur[li]s?\b", ("url", "quoted"), "https://example.org"),
+    "date": (r"\bdate(?: ?time)?\b|\bday\b|yyyy-mm-dd", ("date", "datetime"), "2026-03-12"),
+    "time": (r"\btime\b", ("time",), "14:30"),
+    "path": (r"\bpath\b|\bfile\b|\bfolder\b|\bdirectory\b", ("path", "quoted"), "notes.txt"),
+    "query": (r"\bquer(?:y|ies)\b|\bsearch|\btopic\b|\bkeyword|\bsubject\b", ("quoted",), "sea"),
+    "name": (r"\bperson|\breader|\bcustomer|\buser|\bauthor|\bguest|\bmember|\bowner|\bcity\b|"
+             r"\bplace\b|\blocation\b|\bcountry\b", ("name", "quoted", "zone"), "Florence"),
+    # Chosen without a pattern: by the name's last word, and for all others.
+    "id": (r"(?!)", ("id", "quoted"), "A1"),
+    "text": (r"(?!)", ("quoted",), "something"),
+}  # fmt: skip
+FORMED = {"zone", "date", "time", "path", "expression"}
+"""Topics of values that have a form of their own, so that no other words will do."""
 
 
-class Span(NamedTuple):
-    """A value that a text states, and its position."""
-
-    kind: str
-    value: Any
-    start: int
-    end: int
-
-    def overlaps(self, start: int, end: int) -> bool:
-        """Return whether the value shares characters with this part of the text."""
-        return self.start < end and start < self.end
-
-
-def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
+def values_in(text: str, today: date, *, zones: bool = False) -> list[Mention]:
     """Return the values that a text states, in order, with days and times as ISO writes them.
 
     Cities count as time zones if `zones`.
     """
-    spans = [x for y in mentions_in(text) if (x := _span(y, today))]
-    more = [Span("number", 12, *x.span()) for x in re.finditer(r"\bdozen\b", text)]
-    more += [x for y in spans if y.kind == "number" and (x := _days_away(y, text, today))]
-    more += [Span("id", x[1], *x.span(1)) for x in _ID.finditer(text)]
-    if christmas := re.search(r"\bchristmas\b", text, re.IGNORECASE):
-        day = date(today.year + (today > date(today.year, 12, 25)), 12, 25)
-        more.append(Span("date", day.isoformat(), *christmas.span()))
-    for span in (*more, *(_zones_in(text) if zones else ())):
-        over = [x for x in spans if x.overlaps(span.start, span.end)]
+    values = [x for y in mentions_in(text) if (x := _value(y, today))]
+    more = [Mention("id", x[1], x[1], *x.span(1)) for x in _ID.finditer(text)]
+    for value in (*more, *(_zones_in(text) if zones else ())):
+        over = [x for x in values if overlap(x, value)]
         if all(x.kind in ("name", "number", "id") for x in over):
-            spans = [*(x for x in spans if x not in over), span]
-    return sorted(spans, key=lambda x: x.start)
+            values = [*(x for x in values if x not in over), value]
+    return sorted(values, key=lambda x: x.start)
 
 
-def _span(mention: Mention, today: date) -> Span | None:
-    kind, value = mention.kind, mention.value
+def _value(mention: Mention, today: date) -> Mention | None:
+    kind, value, text = mention.kind, mention.value, mention.text
     start, end = mention.start, mention.end
     if kind == "quoted":
         start, end = start - 1, end + 1
     elif kind == "date":
         value = _date(mention, today)
     elif kind == "time":
-        value = _time(mention.text)
+        value = _time(text)
     elif kind == "name" and start == 0 and root(value.split()[0].lower()) in CHANGING | READING:
         value = value.partition(" ")[2] or None  # "Borrow Dracula"
         start = end - len(value or "")
-    elif kind in ("id", "name") and re.search(r"\d", mention.text):
-        kind, value = "id", mention.text.lstrip("#")
-    return None if value is None or kind == "topic" else Span(kind, value, start, end)
+    elif kind in ("id", "name") and re.search(r"\d", text):
+        kind, value = "id", text.lstrip("#")
+    return None if value is None or kind == "topic" else Mention(kind, value, text, start, end)
 
 
 def _date(mention: Mention, today: date) -> str | None:
@@ -133,25 +123,9 @@ def _date(mention: Mention, today: date) -> str | None:
         return (today + timedelta(ahead - 7 * (words[0] == "last"))).isoformat()
     this_year = mentions_in(f"{mention.text} {today.year}")
     for value in (mention.value, *(x.value for x in this_year[:1])):
-        try:
+        with suppress(ValueError):
             return date.fromisoformat(str(value)).isoformat()
-        except ValueError:
-            continue
     return None
-
-
-def _days_away(count: Span, text: str, today: date) -> Span | None:
-    """Read `in 10 days`, `3 weeks ago`."""
-    after = re.match(r" (day|week)s?( ago)?\b", text[count.end :], re.IGNORECASE)
-    is_ahead = text[: count.start].lower().endswith("in ")
-    if not after or not (after[2] or is_ahead):
-        return None
-    days = count.value * (7 if after[1].lower() == "week" else 1)
-    try:
-        day = today + timedelta(-days if after[2] else days)
-    except OverflowError:
-        return None
-    return Span("date", day.isoformat(), count.start, count.end + after.end())
 
 
 def _time(spelling: str) -> str | None:
@@ -174,13 +148,13 @@ def _zones() -> dict[str, str]:
     return {**cities, **{x.lower(): x for x in names}}
 
 
-def _zones_in(text: str) -> Iterator[Span]:
+def _zones_in(text: str) -> Iterator[Mention]:
     for match in _PLACE_NAME.finditer(text):
         second = re.match(r"\s+[A-Za-z][a-z]+", text[match.end() :])
         for place in (match[0], match[0] + (second[0] if second else "")):
             zone = _zones().get(place.lower().replace(" ", "_"))
             if zone:
-                yield Span("zone", zone, match.start(), match.start() + len(place))
+                yield Mention("zone", zone, place, match.start(), match.start() + len(place))
                 break
 
 
@@ -214,12 +188,25 @@ def conversion_in(text: str) -> tuple[int | float, str, str] | None:
 
 def unit_name(text: str) -> str:
     """Return the usual name of a unit; empty if the text names none."""
-    text = text.lower()
-    word = text.split()[-1] if " per " not in text else text.split()[0]
-    if text in ("a", "in", "s"):
-        return ""
-    spellings = (text, word, word.removesuffix("s"))
-    return next((_UNIT_NAMES[x] for x in spellings if x in _UNIT_NAMES), "")
+    word = text.lower().rpartition(" ")[2]
+    return _UNIT_NAMES.get(word) or _UNIT_NAMES.get(word.removesuffix("s"), "")
+
+
+def overlap(one: Mention, other: Mention) -> bool:
+    """Return whether two values share characters of the text."""
+    return one.start < other.end and other.start < one.end
+
+
+def without(text: str, values: Iterable[Mention]) -> str:
+    """Return the text with blanks in place of these values."""
+    for x in values:
+        text = text[: x.start] + " " * (x.end - x.start) + text[x.end :]
+    return text
+
+
+def roots_in(text: str) -> set[str]:
+    """Return the roots of a text's words without stop words, as the index compares them."""
+    return {root(x) for x in terms(text)}
 
 
 def words_refer(text: str) -> bool:
@@ -230,3 +217,99 @@ def words_refer(text: str) -> bool:
 def list_in(text: str) -> list[str]:
     """Return the things that a text lists: `bread, butter and jam`."""
     return [x for x in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text) if x]
+
+
+def number_of(data: Any) -> int | float | None:
+    """Return the number in a result, or None; of several in a text the last one."""
+    value = as_object(data).get("result", data)
+    if isinstance(value, str) and len(value) < 200:
+        return number_in(["", *re.findall(_AMOUNT, value)][-1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def items_in(data: Any) -> list[Any] | None:
+    """Return a result's items: itself if it is a list, else its only list if it has little else."""
+    if is_list(data):
+        return data
+    fields = as_object(data)
+    lists = [x for x in fields.values() if is_list(x)]
+    return lists[0] if len(lists) == 1 and len(fields) < 4 else None
+
+
+class Slot:
+    """A parameter of a tool.
+
+    `kind` is its JSON type, the first that is not null, and `item_kind` that of its items; `topic`
+    is the kind of value in a text: `date`, `zone`, `query`, else `text`; `pattern` matches its name
+    as people write it, with "id" or without.
+    """
+
+    def __init__(self, name: str, spec: JsonObject, is_required: bool) -> None:
+        self.name, self.spec, self.is_required = name, spec, is_required
+        self.kind = next((x for x in types_of(spec) if x != "null"), "string")
+        self.is_number = self.kind in ("number", "integer")
+        self.words = separate_words(name).lower().split() or [name]
+        items = spec.get("items" if self.kind == "array" else "additionalProperties")
+        self.item_kind = next(iter(types_of(as_object(items))), "")
+        self.choices = as_list(spec.get("enum")) or [spec[x] for x in ("const",) if x in spec]
+        self.description = str(spec.get("description") or "")
+        about = " ".join(self.words), self.description.lower()
+        topics = (y for x in about for y, (form, _, _) in _TOPICS.items() if re.search(form, x))
+        self.topic = "id" if self.words[-1] in ("id", "key", "number") else next(topics, "text")
+        names = self.words, [x for x in self.words if x not in ("id", "number", "name")]
+        self.pattern = "|".join(r"[ _-]?".join(map(re.escape, x)) for x in names if x)
+
+    def value_of(self, mention: Mention, *, is_named: bool = False) -> Any:
+        """Return a value of a request in the form of this parameter, or None if it does not fit."""
+        if self.choices or self.kind not in ("string", "number", "integer"):
+            return None
+        if self.is_number:
+            value = number_in(str(mention.value)) if mention.kind in ("number", "id") else None
+            return value if self.kind == "number" or value == int(value or 0) else None
+        _, kinds, _ = _TOPICS[self.topic]
+        if mention.kind not in kinds and (self.topic in FORMED or not is_named):
+            return None
+        if self.topic == "path":  # a folder if the parameter names one, else a file
+            is_file = bool(re.search(r"\w\.\w+$", mention.value))
+            if is_file == bool({"folder", "directory", "dir"} & set(self.words)):
+                return None
+        is_place = (self.topic, mention.kind) == ("name", "zone")
+        return mention.text if is_place else str(mention.value)
+
+    def value_in(self, data: Any, *, strict: bool) -> Any:
+        """Return the value in a result: by field name or, unless `strict`, by form."""
+        fields = as_object(data)
+        words = [root(x) for x in self.words]
+        for name, value in fields.items():
+            own = [root(x) for x in separate_words(name).lower().split()]
+            if own == words or (self.topic == "id" and own == ["id"]):
+                return self._coerce(value)
+        if strict and (self.topic == "id" or not self.is_number):
+            return None
+        if not fields:
+            return self._coerce(data)
+        texts = (self._coerce(fields[x]) for x in ("title", "name", "result") if x in fields)
+        return next((x for x in texts if x is not None), None)
+
+    def id_in(self, data: Any, name: str) -> Any:
+        """Return the id of the only item, or of the only one with this name; else None."""
+        items = [x for x in items_in(data) or () if is_object(x)]
+        matches = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
+        matches = matches or items
+        return self.value_in(matches[0], strict=True) if len(matches) == 1 else None
+
+    def _coerce(self, value: Any) -> Any:
+        if self.kind == "array":
+            return value if is_list(value) else [value]
+        if self.is_number:
+            return number_of(value)
+        return str(value) if isinstance(value, str | int | float) else None
+
+    def sample(self, number: int) -> Any:
+        """Return an example; `number` varies it."""
+        if self.choices:
+            return self.choices[number % len(self.choices)]
+        _, _, sample = _TOPICS[self.topic]
+        return number + 1 if self.is_number else sample
