@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from tests.support.processes import free_port, listens, wait_until
-
-_ROOT = Path(__file__).parents[2]
-_STOP_SECONDS = 60.0
+from tests.support.processes import free_port, listening_process
 
 # Interfaces of agents: binding, protocol version, whether it streams.
 FACES: dict[str, tuple[str, str, bool]] = {
@@ -37,12 +33,11 @@ FACES: dict[str, tuple[str, str, bool]] = {
 }
 
 
+@dataclass(frozen=True)
 class AgentServer:
     """The process of the agents, for tests."""
 
-    def __init__(self, port: int, child: subprocess.Popen[bytes]) -> None:
-        self.port = port
-        self.child = child
+    port: int
 
     def url(self, name: str) -> str:
         """Return the address of the agent with this name."""
@@ -58,16 +53,9 @@ class AgentServer:
 def agents() -> Generator[AgentServer]:
     """Run the process for the length of the block."""
     port = free_port()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.a2a_server", str(port)],
-        cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        wait_until(lambda: listens(port) or child.poll() is not None, "the agents listen", 60)
-        yield AgentServer(port, child)
-    finally:
-        child.kill()
-        child.wait(_STOP_SECONDS)
+    command = [sys.executable, "-m", "tests.support.a2a_server", str(port)]
+    with listening_process(command, port):
+        yield AgentServer(port)
 
 
 SKILLS = [
