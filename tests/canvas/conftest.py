@@ -8,13 +8,11 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.support.commands import write_settings
+from tests.support.commands import SERVERS, write_settings
 from tests.support.kernels import Kernel, kernel
 from tests.support.processes import free_port, listening_process
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
-
-SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 
 UseServers: TypeAlias = Callable[..., Path]
 

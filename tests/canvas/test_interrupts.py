@@ -19,13 +19,12 @@ from pathlib import Path
 
 import pytest
 
-import xai_mcp_agent
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment, compile_workflow, run_script
+from tools.build_examples import EXAMPLES
 
 _EXAMPLE = "ex04_two_servers_and_a_drawn_tool"
-_EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
 _INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "6"))
 _SEED = int(os.environ.get("XAI_TEST_SEED", "1"))
 _FIRST_SECONDS = 3.0
@@ -47,7 +46,7 @@ pytestmark = [
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     """A compiled workflow that is busy for longer than the moments that are tried."""
-    shutil.copy(_EXAMPLES / f"{_EXAMPLE}.xircuits", tmp_path)
+    shutil.copy(EXAMPLES / f"{_EXAMPLE}.xircuits", tmp_path)
     slow = {name: entry(delay=2 * _FIRST_SECONDS) for name in ("library", "units", "calendar")}
     write_settings(tmp_path, slow)
     compiled = compile_workflow(tmp_path / f"{_EXAMPLE}.xircuits")

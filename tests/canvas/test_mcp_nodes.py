@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import call, make, play
+from tests.support.commands import SERVERS
 from tests.support.warm_python import python_entry
 from xai_mcp_agent import (
     BadSetting,
@@ -39,7 +40,7 @@ from xai_mcp_agent.mcp_components import (
 )
 from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER
 
-from .conftest import SERVERS, UseServers
+from .conftest import UseServers
 
 SEARCH = 'library/search_books\nquery = "sea"'
 

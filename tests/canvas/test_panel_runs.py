@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import write_settings
+from tests.support.commands import SERVERS, write_settings
 from tests.support.fault_server import entry
 from tests.support.kernels import CellResult, Kernel, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
@@ -20,8 +20,6 @@ from tests.support.small_workflows import agent_workflow, calling_workflow
 from tests.support.warm_python import python_entry
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
-
-from .conftest import SERVERS
 
 IMPORT = "from xai_mcp_agent.canvas.panel.runs import ask, begin_anew"
 NODE = """

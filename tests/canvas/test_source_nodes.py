@@ -14,6 +14,7 @@ from tests.sources.workflows.drawings import draw
 from tests.support.a2a_server import AgentServer, agents
 from tests.support.bakery import bakery
 from tests.support.canvas import agent_nodes, make, play
+from tests.support.commands import write_settings
 from tools.workflows import Argument
 from xai_mcp_agent import BadSetting, UnknownServer
 from xai_mcp_agent.agent_components import (
@@ -49,17 +50,17 @@ def folder(
     """The folder of settings with a source of each kind."""
     spec = {"spec": f"{service}/openapi.json", "auth": {"apiKey": KEY}}
     job = {"file": "job.xircuits", "arguments": {"more": "settings"}}
-    settings = {
-        "mcpServers": {"off": {"command": "a", "disabled": True}, "builtin": {"command": "a"}},
-        "functions": {"mine": {"file": "mine.py"}, "broken": {}},
-        "openapiServices": {"bakery": spec},
-        "agents": {"painter": {"url": server.url("rpc")}},
-        "builtin": {"handy": {"tools": ["calculate", "current_time"]}},
-        "workflows": {"known": job},
-    }
     home = tmp_path / "settings"
     home.mkdir()
-    (home / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    write_settings(
+        home,
+        {"off": {"command": "a", "disabled": True}, "builtin": {"command": "a"}},
+        functions={"mine": {"file": "mine.py"}, "broken": {}},
+        openapiServices={"bakery": spec},
+        agents={"painter": {"url": server.url("rpc")}},
+        builtin={"handy": {"tools": ["calculate", "current_time"]}},
+        workflows={"known": job},
+    )
     text = "def double(x: int) -> int:\n    return 2 * x\n"
     (home / "mine.py").write_text(text, encoding="utf-8")
     draw(home, "result = [value, more]", value=Argument("value", "any"), more=Argument("more"))

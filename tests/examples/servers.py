@@ -10,8 +10,9 @@ from typing import Any
 
 from mcp import Client
 
+from tests.support.commands import SERVERS
+
 ROOT = Path(__file__).parents[2]
-SERVERS = ROOT / "examples" / "servers"
 
 
 def load(name: str) -> ModuleType:

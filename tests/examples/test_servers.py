@@ -16,10 +16,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 
+from tests.support.commands import SERVERS
 from tests.support.processes import free_port, listening_process
 from tests.support.warm_python import warm_python
 
-from .servers import SERVERS, answer, load, refusal
+from .servers import answer, load, refusal
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 START_SECONDS = 30.0  # a server imports for about a second, on a busy machine for ten
