@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def option(name: str, value: str = "", **more: Any) -> list[Any]:
     return [{"type": "named", "name": name, **({"value": value} if value else {}), **more}]
 
 
+PINNED = "com.example/database-pinned"
 _ROOT = {"p": {"default": "/"}}
 DOCKER = [
     option("--privileged", isRequired=True),
@@ -83,57 +85,49 @@ NPX = [
 ]
 
 
-def test_docker_options_that_open_the_machine_are_refused(
-    work: Path, service: RegistryService, offer: Any
-):
-    name = "com.example/database-pinned"
-    package = service.row(name)["server"]["packages"][0]
-    package["environmentVariables"] = []
-    for arguments in DOCKER:
+@pytest.fixture
+def refusal(work: Path, service: RegistryService, offer: Any) -> Callable[..., str]:
+    """Returns why a server is refused whose package has these fields."""
+
+    def refusal(name: str, **fields: Any) -> str:
         forget(work)
-        package["runtimeArguments"] = arguments
-        assert "--allow runtime-options" in offer(f"add {name}", status=1), arguments
+        service.row(name)["server"]["packages"][0].update(fields)
+        return offer(f"add {name}", status=1)
+
+    return refusal
+
+
+def test_docker_options_that_open_the_machine_are_refused(refusal: Callable[..., str]):
+    for options in DOCKER:
+        why = refusal(PINNED, environmentVariables=[], runtimeArguments=options)
+        assert "--allow runtime-options" in why, options
 
 
 def test_a_warning_names_the_folder_that_a_container_can_reach(
     work: Path, service: RegistryService, cli: Cli
 ):
     """Allowed or not, a person sees it."""
-    name = "com.example/database-pinned"
-    package = service.row(name)["server"]["packages"][0]
+    package = service.row(PINNED)["server"]["packages"][0]
     package["runtimeArguments"] = option("-v", "{p}:/h", variables=_ROOT)
     for words, folder in (("--set p=/home/me/notes", "/home/me/notes"), ("", "/")):
         write(work, service)
-        ran = cli(f"registry add {name} --allow runtime-options {words}")
+        ran = cli(f"registry add {PINNED} --allow runtime-options {words}")
         ran.shows(f"! Docker is given -v {folder}:/h.")
 
 
-def test_npx_options_that_run_other_packages_are_refused(
-    work: Path, service: RegistryService, offer: Any
-):
-    package = service.row(NOTES)["server"]["packages"][0]
-    for arguments in NPX:
-        forget(work)
-        package["runtimeArguments"] = arguments
-        assert "--allow runtime-options" in offer(f"add {NOTES}", status=1), arguments
+def test_npx_options_that_run_other_packages_are_refused(refusal: Callable[..., str]):
+    for options in NPX:
+        assert "--allow runtime-options" in refusal(NOTES, runtimeArguments=options), options
 
 
-def test_a_variable_that_makes_a_program_run_other_code_is_refused(
-    work: Path, service: RegistryService, offer: Any
-):
+def test_a_variable_that_makes_a_program_run_other_code_is_refused(refusal: Callable[..., str]):
     """A secret among the arguments as well: other programs see them."""
-    package = service.row(NOTES)["server"]["packages"][0]
     for name in ("NODE_OPTIONS", "LD_PRELOAD", "npm_config_registry", "PATH"):
-        forget(work)
-        package["environmentVariables"] = [{"name": name, "value": "x"}]
-        why = f"it sets {name}, which can make it run other code"
-        assert why in offer(f"add {NOTES}", status=1)
-    forget(work)
-    package["environmentVariables"] = []
-    package["packageArguments"] = [
-        {"type": "named", "name": "--key", "isSecret": True, "isRequired": True}
-    ]
-    assert "--allow secret-argument" in offer(f"add {NOTES}", status=1)
+        why = refusal(NOTES, environmentVariables=[{"name": name, "value": "x"}])
+        assert f"it sets {name}, which can make it run other code" in why
+    key = option("--key", isSecret=True, isRequired=True)
+    why = refusal(NOTES, environmentVariables=[], packageArguments=key)
+    assert "--allow secret-argument" in why
 
 
 def test_an_address_that_hides_its_host_or_is_link_local_is_reported(
