@@ -43,7 +43,8 @@ def functions(folder: Path) -> Path:
     (folder / "tools.py").write_text(TOOLS, encoding="utf-8")
     (folder / "broken.py").write_text("def f(:\n", encoding="utf-8")
     entries = {"mine": {"file": "tools.py"}, "broken": {"file": "broken.py"}}
-    write_settings(folder, {}, functions=entries)
+    clock = {"clock": {"tools": ["current_time"]}}
+    write_settings(folder, {}, functions=entries, builtin=clock)
     return folder
 
 
@@ -150,8 +151,8 @@ def test_the_time_limit_of_the_command_line_is_named_and_a_wrong_one_refused(
 
 def test_commands_treat_files_of_functions_as_servers(functions: Path, cli: Cli):
     cli("servers check").shows(
-        "mine: ready, 3 tools in", "broken.py, line 1: this is not Python",
-        "Next step: Correct the line", status=1,
+        "mine: ready, 3 tools in", "clock: ready, 1 tool in",
+        "broken.py, line 1: this is not Python", "Next step: Correct the line", status=1,
     )  # fmt: skip
     cli("tools list mine").shows("add(a: integer, b?: integer = 1): Add two numbers.")
     failure = "fail failed: ValueError: no soup today (in tools.py, line 13)"

@@ -58,8 +58,8 @@ def status_text(status: SourceStatus) -> str:
     lines = [f"{status.name}: {status.state}"]
     if status.state == "ready":
         features = {"prompt": status.prompt_count, "resource": status.resource_count}
-        others = counts({x: number for x, number in features.items() if number})
-        offered = f"{status.tool_count} tools, {others}".removesuffix(", ")
+        others = {x: number for x, number in features.items() if number}
+        offered = counts({"tool": status.tool_count or 0, **others})
         lines[0] += f", {offered} in {status.connect_seconds or 0:.1f} s"
         lines[0] += f", {status.transport}"
         lines[0] += f", protocol {status.era}" if status.era else ""

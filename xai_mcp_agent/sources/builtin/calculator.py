@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, cast
@@ -18,6 +19,9 @@ _MAX_BITS = 4_000  # about 1,200 digits; Python writes out at most 4,300
 _MAX_FACTORIAL = 400
 _MAX_PLACES = 300  # digits to round to: no float has more
 _DIGITS = 15  # exact digits of a float
+
+# How simpleeval names an operator that it does not know.
+_OBJECT = re.compile(r"<ast\.(\w+) object at \w+>")
 
 # As people and calculators write them; `^` means power here, not exclusive or.
 _SPELLINGS = {"^": "**", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-"}
@@ -62,7 +66,8 @@ def calculate(
     except (RecursionError, MemoryError):
         raise CalculationError("it is nested too deeply.") from None
     except Exception as cause:  # noqa: BLE001 - of Python's parser, simpleeval or math
-        raise CalculationError(f"it cannot be calculated: {str(cause)[:200]}") from None
+        message = _OBJECT.sub(r"\1", str(cause))
+        raise CalculationError(f"it cannot be calculated: {message[:200]}") from None
 
 
 @cache
