@@ -72,7 +72,10 @@ Transport = Annotated[
     str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
 ]
 Cwd = Annotated[str, typer.Option("--cwd", metavar="FOLDER", help="The folder it starts in.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a server of this name.")]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Replace a server of this name, and the comments in its entry."),
+]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="Only write the entry; do not connect.")]
 
 
