@@ -11,9 +11,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from xai_mcp_agent import SourceFailed, SourceState, SourceStatus, ToolResult
-from xai_mcp_agent.core.calls import PROGRAM, Caller, ToolInvocation
-from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent
+from xai_mcp_agent import SourceFailed
+from xai_mcp_agent.core.events import Observer, SourceEvent
 from xai_mcp_agent.settings.sources import FunctionSettings
 from xai_mcp_agent.sources.functions.source import FunctionSource
 from xai_mcp_agent.sources.pool import SourcePool
@@ -22,16 +21,12 @@ pytestmark = pytest.mark.anyio
 
 
 class Small:
-    """A source without tools; one called `broken` fails, and `deaf` does not stop at first."""
+    """What the pool calls of a source; `broken` fails, and `deaf` does not stop at first."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name = name
         self.log = log
-        self.state: SourceState = "idle"
         self._stop = anyio.Event()
-
-    def status(self) -> SourceStatus:
-        return SourceStatus(self.name, "small", self.state)
 
     async def own(self, observer: Observer) -> None:
         self.log.append(f"{self.name} begins")
@@ -46,18 +41,6 @@ class Small:
 
     def stop(self) -> None:
         self._stop.set()
-
-    async def ready(self, caller: Caller = PROGRAM) -> Inventory:
-        return Inventory(self.name, ())
-
-    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        return await self.ready()
-
-    async def call(self, invocation: ToolInvocation) -> ToolResult:
-        return ToolResult.of_text(invocation.tool.name)
-
-    def features(self, caller: Caller) -> None:
-        return None
 
 
 class Nobody:
