@@ -60,9 +60,9 @@ def test_a_new_working_folder_has_the_schema_that_its_settings_name(tmp_path: Pa
     """Beside the settings it works offline, and on another machine."""
     init_folder(tmp_path)
     settings = json.loads((tmp_path / "mcp_settings.json").read_text(encoding="utf-8"))
-    brought = tmp_path / settings["$schema"]
-    assert brought.read_bytes() == SCHEMA_FILE.read_bytes()
-    brought.write_text("{}", encoding="utf-8")
+    file = tmp_path / settings["$schema"]
+    assert file.read_bytes() == SCHEMA_FILE.read_bytes()
+    file.write_text("{}", encoding="utf-8")
     actions = {x.path: x.action for x in init_folder(tmp_path).steps}
     assert actions[".xircuits/mcp_settings.schema.json"] == "replaced"
-    assert brought.read_bytes() == SCHEMA_FILE.read_bytes()
+    assert file.read_bytes() == SCHEMA_FILE.read_bytes()

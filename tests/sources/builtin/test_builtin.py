@@ -40,10 +40,10 @@ def test_annotations_say_which_tools_change_something(tmp_path: Path):
     tools = ["current_time", "calculate", *FILES]
     with offering(*tools, workspace=str(tmp_path / "work")) as bridge:
         annotations = {x.name: x.annotations for x in bridge.list_tools("it")}
-    looks = ToolAnnotations(True, False, True, False)
+    read_only = ToolAnnotations(True, False, True, False)
     assert annotations.pop("write_file") == ToolAnnotations(False, True, True, False)
     assert annotations == dict.fromkeys(
-        ["current_time", "calculate", "list_files", "read_file"], looks
+        ["current_time", "calculate", "list_files", "read_file"], read_only
     )
 
 
@@ -52,11 +52,11 @@ def test_an_error_of_a_built_in_tool_is_its_answer(tmp_path: Path):
         wrong = bridge.call_tool("it", "calculate", {"expression": "9**9**9"})
         out = bridge.call_tool("it", "read_file", {"path": "../secret.txt"})
         bridge.call_tool("it", "write_file", {"path": "a.txt", "text": "x"})
-        listed = bridge.call_tool("it", "list_files")
+        files = bridge.call_tool("it", "list_files")
     assert (wrong.is_error, out.is_error) == (True, True)
     assert "1,200 digits" in wrong.text
     assert "lead out" in out.text
-    assert listed.structured == {"files": [{"path": "a.txt", "bytes": 1}], "is_complete": True}
+    assert files.structured == {"files": [{"path": "a.txt", "bytes": 1}], "is_complete": True}
 
 
 # The clock

@@ -265,9 +265,9 @@ def test_a_file_that_is_not_text_is_refused(files: Workspace, inside: Path):
 def test_only_the_first_1000_files_are_listed(files: Workspace, inside: Path):
     for number in range(1_005):
         (inside / f"{number:04}.txt").touch()
-    listed = files.list_files()
-    assert (len(listed.files), listed.is_complete) == (1_000, False)
-    assert listed.files[-1].path == "0999.txt"
+    listing = files.list_files()
+    assert (len(listing.files), listing.is_complete) == (1_000, False)
+    assert listing.files[-1].path == "0999.txt"
 
 
 def test_a_failed_write_leaves_nothing(

@@ -18,9 +18,9 @@ def document(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict
     return {"openapi": version, "info": info, "servers": servers, "paths": paths, **more}
 
 
-def schemas(**named: Any) -> dict[str, Any]:
+def schemas(**definitions: Any) -> dict[str, Any]:
     """Components with these schemas."""
-    return {"schemas": named}
+    return {"schemas": definitions}
 
 
 def service(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Service:

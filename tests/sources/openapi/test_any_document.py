@@ -121,13 +121,13 @@ def test_a_document_of_the_tests_is_converted_whole(file: Path):
 
 def test_a_document_with_doubling_references_loads_quickly():
     """References that double at every step must be counted, not followed."""
-    named = {
+    definitions = {
         f"S{n}": {"allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 10, "properties": {
             x: {"$ref": f"#/components/schemas/S{(n * 7 + ord(x)) % 100}"} for x in "abcdef"
         }} for n in range(100)
     }  # fmt: skip
     paths = {f"/{n}": {"post": body({"$ref": f"#/components/schemas/S{n}"})} for n in range(100)}
     started = time.process_time()
-    loaded = load_service(document(paths, components={"schemas": {**named, "S100": {}}}))
+    loaded = load_service(document(paths, components={"schemas": {**definitions, "S100": {}}}))
     assert time.process_time() - started < 3
     assert len(loaded.tools) + len(loaded.problems) == 100

@@ -32,7 +32,7 @@ TLS = SecurityNeed("tls", "mutualTLS")
 DIGEST = SecurityNeed("digest", "http", method="digest")
 
 
-def named(header: str) -> SecurityNeed:
+def header_key(header: str) -> SecurityNeed:
     return SecurityNeed("odd", "apiKey", "header", header)
 
 
@@ -101,8 +101,8 @@ def test_missing_credentials_are_named():
         ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),
         ([(KEY, BEARER), (OAUTH,)], {"apiKey": "k"}, r"key \(apiKey\) and bearer .* or oauth"),
         ([(TLS,)], {"apiKey": "k"}, "not supported"),
-        ([(named("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not supported"),
-        ([(named("Content-Length"),)], {"apiKey": "k"}, "not supported"),
+        ([(header_key("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not supported"),
+        ([(header_key("Content-Length"),)], {"apiKey": "k"}, "not supported"),
         ([(DIGEST,)], {"username": "u"}, "not supported"),
         ([(OPENID,)], {"clientId": "i", "clientSecret": "s"}, "tokenUrl"),
     )

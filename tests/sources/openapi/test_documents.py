@@ -233,9 +233,9 @@ def test_a_reference_to_a_reference_with_words_beside_it_is_followed_to_its_end(
 
 def test_a_definition_with_a_bad_reference_costs_each_operation_that_needs_it():
     """A failed translation leaves nothing behind for the second operation."""
-    named = schemas(A={"properties": {"x": {"$ref": "#/components/schemas/Nothing"}}})
+    definitions = schemas(A={"properties": {"x": {"$ref": "#/components/schemas/Nothing"}}})
     paths = {x: {"post": body({"$ref": "#/components/schemas/A"})} for x in ("/a", "/b")}
-    loaded = service(paths, components=named)
+    loaded = service(paths, components=definitions)
     assert [x.path for x in loaded.problems] == ["/a", "/b"]
 
 
@@ -252,8 +252,8 @@ def test_names_in_references_may_be_encoded_or_not():
 
 def test_a_document_is_known_by_the_address_that_it_gives_itself():
     """OpenAPI 3.2: `$self` may be relative to where the document is."""
-    named = schemas(A={"type": "object", "properties": {"x": {}}})
+    definitions = schemas(A={"type": "object", "properties": {"x": {}}})
     paths = {"/a": {"post": body({"$ref": "things#/components/schemas/A"})}}
-    root = {**document(paths, "3.2.0", components=named), "$self": "/v1/things"}
+    root = {**document(paths, "3.2.0", components=definitions), "$self": "/v1/things"}
     (operation,) = convert(Document(root, "https://api.example.com/v1/openapi.json")).operations
     assert list(operation.input_schema["properties"]) == ["x"]

@@ -60,9 +60,9 @@ def test_names_do_not_depend_on_the_order_of_the_document():
         "/a": {"post": {"operationId": "same"}, "get": {"operationId": "same_post"}},
         "/same": {"post": {}},
     }
-    turned = {x: dict(reversed(paths[x].items())) for x in reversed(paths)}
+    backwards = {x: dict(reversed(paths[x].items())) for x in reversed(paths)}
     loaded = {(x.method, x.path): x.name for x in service(paths).tools}
-    assert loaded == {(x.method, x.path): x.name for x in service(turned).tools}
+    assert loaded == {(x.method, x.path): x.name for x in service(backwards).tools}
     assert len(set(loaded.values())) == len(loaded) == 5
     assert loaded["POST", "/a"] == "same"
     assert loaded["GET", "/a"] == "same_post"

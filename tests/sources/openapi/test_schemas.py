@@ -13,9 +13,9 @@ from xai_mcp_agent.sources.openapi import Operation
 COMPONENTS = "#/components/schemas"
 
 
-def schema_of(schema: Any, version: str = "3.0.3", **named: Any) -> JsonObject:
-    """Return the tool's schema for a parameter with this schema."""
-    tool = only({"parameters": [query("x", schema)]}, version=version, components=schemas(**named))
+def schema_of(schema: Any, version: str = "3.0.3", **others: Any) -> JsonObject:
+    """Return the tool's schema for a parameter with this schema, beside other schemas."""
+    tool = only({"parameters": [query("x", schema)]}, version=version, components=schemas(**others))
     return tool.input_schema["properties"]["x"]
 
 
@@ -134,8 +134,8 @@ def test_each_tool_has_the_definitions_it_needs_once_and_no_others():
     }  # fmt: skip
     bodies = ({"type": "array", "items": {"$ref": f"{COMPONENTS}/{x}"}} for x in ("L0", "L11"))
     paths = {f"/{n}": {"post": body(x)} for n, x in enumerate(bodies)}
-    named = schemas(**levels, L12={"type": "integer"})
-    deep, shallow = (x.input_schema["$defs"] for x in service(paths, components=named).tools)
+    definitions = schemas(**levels, L12={"type": "integer"})
+    deep, shallow = (x.input_schema["$defs"] for x in service(paths, components=definitions).tools)
     assert len(deep) == 13
     assert sorted(shallow) == ["L11", "L12"]
     assert deep["L12"] is shallow["L12"]

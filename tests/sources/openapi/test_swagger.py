@@ -25,7 +25,7 @@ def of_swagger(operation: dict[str, Any], path: str, **more: Any) -> Operation:
     return loaded.tools[0]
 
 
-def listed(place: str, style: str, explode: bool, **old: Any) -> tuple[Any, Any]:
+def list_parameter(place: str, style: str, explode: bool, **old: Any) -> tuple[Any, Any]:
     """A list as a parameter, in the words of 2.0 and of 3."""
     head = {"name": "x", "in": place, "required": True}
     new = {**head, "schema": NUMBERS, "style": style, "explode": explode}
@@ -39,14 +39,14 @@ def fields(*several: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("old", "new", "more"),
     [
-        (*listed("query", "form", False), {}),
-        (*listed("query", "form", True, collectionFormat="multi"), {}),
-        (*listed("query", "spaceDelimited", False, collectionFormat="ssv"), {}),
-        (*listed("query", "tabDelimited", False, collectionFormat="tsv"), {}),
-        (*listed("query", "pipeDelimited", False, collectionFormat="pipes"), {}),
-        (*listed("query", "form", False, collectionFormat="odd"), {}),
-        (*listed("header", "simple", False), {}),
-        (*listed("path", "pipeDelimited", False, collectionFormat="pipes"), {}),
+        (*list_parameter("query", "form", False), {}),
+        (*list_parameter("query", "form", True, collectionFormat="multi"), {}),
+        (*list_parameter("query", "spaceDelimited", False, collectionFormat="ssv"), {}),
+        (*list_parameter("query", "tabDelimited", False, collectionFormat="tsv"), {}),
+        (*list_parameter("query", "pipeDelimited", False, collectionFormat="pipes"), {}),
+        (*list_parameter("query", "form", False, collectionFormat="odd"), {}),
+        (*list_parameter("header", "simple", False), {}),
+        (*list_parameter("path", "pipeDelimited", False, collectionFormat="pipes"), {}),
         ({"parameters": [{"in": "body", "name": "b", "required": True,
                           "schema": {"$ref": "#/definitions/T"}}]},
          body(THING, "application/vnd.x+json"),

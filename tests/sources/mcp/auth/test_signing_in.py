@@ -255,11 +255,7 @@ def test_a_client_in_the_settings_sends_its_secret_as_the_service_requires(tmp_p
     with protected_server(metadata=methods) as protected:
         service = protected.service
         service.add_client("by-hand", "a secret of length")
-        auth = {
-            "clientId": "by-hand",
-            "clientSecret": "a secret of length",
-            "scopes": "tools x",
-        }
+        auth = {"clientId": "by-hand", "clientSecret": "a secret of length", "scopes": "tools x"}
         with bridge_to(protected, tmp_path, auth=auth) as bridge:
             assert bridge.call_tool("it", "who").text
             service.end_access_tokens()
