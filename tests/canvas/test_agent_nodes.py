@@ -337,7 +337,9 @@ def test_the_vecto_node_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
         make(AgentVectoMemory, vector_space="x").execute({})
 
 
-def test_the_router_runs_the_chosen_route_and_gives_its_result():
+def test_the_router_runs_the_chosen_route_and_gives_its_result(
+    capsys: pytest.CaptureFixture[str],
+):
     routes = [
         [
             make(AgentDefineRoute, agent_flow_name=name, description=words),
@@ -349,6 +351,7 @@ def test_the_router_runs_the_chosen_route_and_gives_its_result():
     play({}, *agent_nodes(), router, tools=routes)
     assert router.chosen_flow_name.value == "billing"
     assert router.result.value == "done by billing"
+    assert "chose the route 'billing'" in capsys.readouterr().out
 
 
 def test_a_system_message_is_added_to_and_made():

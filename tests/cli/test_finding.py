@@ -67,6 +67,8 @@ def test_explain_shows_how_to_call_a_tool_and_when_it_was_first_seen(examples: P
     answer = cli("tools explain library get_book --json").json
     assert (answer["server"], answer["name"], answer["calls"]) == ("library", "get_book", 0)
     cli("call library get_book", json.dumps(answer["example"])).shows()
+    cli('call library borrow_book book_id=14 "reader=Nobody"')
+    assert ".." not in cli("tools explain library borrow_book").shows("1 failed, the last: ").out
     cli("tools explain library borow_book").fails("borrow_book")
     cli("tools explain librery x").fails("library")
 

@@ -86,5 +86,5 @@ def _choose(
         return work.wait(
             choose,
             waiting_for=f"the model {model.name} to choose a route",
-            summary=lambda route: f"takes the route {route}",
+            summary=lambda route: f"chose the route {route!r}",
         )

@@ -112,4 +112,6 @@ def _age_text(explained: ExplainedTool) -> str:
     if record is None:
         return "Seen for the first time."
     changed = f", changed {time_text(record.updated)}" if record.updated > record.created else ""
-    return f"Known since {time_text(record.created)}{changed}; {usage_text(record.usage)}."
+    return (
+        f"Known since {time_text(record.created)}{changed}; {usage_text(record.usage).rstrip('.')}."
+    )

@@ -19,7 +19,8 @@ from .base import ModelReply, ModelRequest, OnAgain, OnText
 
 OUTCOME_UNKNOWN = (
     "Call {0}, {1}, may have been carried out: the run ended before it had a result. Check what "
-    "came of it. Then say that call {0} is made again, or make a plan of the rest."
+    "came of it. Then repeat it (`again` of MCPRunPlan, `--again {0}` of `plan run`), or make a "
+    "plan of the rest."
 )
 _MAX_NAMES = 12  # of arguments, in a message for people
 _DEFAULT_ANSWER = "The plan was carried out."

@@ -114,7 +114,8 @@ def adopt(
         bool, typer.Option("--in-place", help="Replace each file; the old one is kept as .bak.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write into this folder, under the same names.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write into this folder, under the same names."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what is there; it is kept as .bak.")
