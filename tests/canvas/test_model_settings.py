@@ -116,6 +116,23 @@ def test_two_different_models_are_reported_with_both_places() -> None:
     play({}, make(AgentInit, **same, model_settings=model))
 
 
+def test_two_agents_of_a_workflow_ask_each_their_own_model_with_their_own_key() -> None:
+    with model_endpoint([says("one")]) as first, model_endpoint([says("two")]) as second:
+        models = [
+            make(AgentModel, provider="openai", model="m", base_url=x.base_url, api_key=key)
+            for x, key in ((first, "sk-first"), (second, "sk-second"))
+        ]
+        agents = [
+            make(AgentInit, agent_name=name, model_settings=model.model_settings)
+            for name, model in zip("ab", models, strict=True)
+        ]
+        runs = [make(AgentRun, agent_name=name, question="Hello!") for name in "ab"]
+        play({}, *models, *agents, *runs)
+    assert [x.last_response.value for x in runs] == ["one", "two"]
+    keys = [x.requests[0].headers["authorization"] for x in (first, second)]
+    assert keys == ["Bearer sk-first", "Bearer sk-second"]
+
+
 def test_an_update_of_one_agent_leaves_another_with_the_same_settings_alone() -> None:
     ctx: dict[str, Any] = {}
     model = make(AgentModel, provider="openai", model="m", temperature=0.5)
