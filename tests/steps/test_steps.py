@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.any_json import SCALARS
 from xai_mcp_agent.steps.reading import BadStep, read_path, read_step
 from xai_mcp_agent.steps.references import First, Joined, Number, Reference, Step, step_text
 from xai_mcp_agent.steps.results import NotInResult, StepResult, fill
@@ -25,15 +26,13 @@ _PATHS = st.lists(_NAMES | st.integers(0, 9) | st.sampled_from(First), max_size=
 _REFERENCES = st.builds(
     Reference, st.integers(0, 4), _PATHS, st.text(max_size=5), st.text(max_size=5)
 )
-_NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-_SCALARS = st.none() | st.booleans() | st.text() | _NUMBERS
 _JOINED = st.builds(
     lambda head, more: Joined((head, *more)),
     st.text(min_size=1, max_size=9),
     st.lists(_REFERENCES, min_size=1, max_size=3),
 )
 _VALUES = st.recursive(
-    _SCALARS | _REFERENCES | _JOINED | st.builds(Number, _REFERENCES),
+    SCALARS | _REFERENCES | _JOINED | st.builds(Number, _REFERENCES),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
     max_leaves=8,
 )

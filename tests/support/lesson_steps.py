@@ -63,24 +63,18 @@ class Learner:
         assert f"{count} of {count} goals met" in self.output, self.output
 
 
-Step: TypeAlias = Callable[[Learner], None]
+Step: TypeAlias = Callable[[Learner], object]
 
 
-def _wire_text(me: Learner) -> None:
-    me.mouse.wire("MCPCallTool", "parameter-out-string-text", "Print", "parameter-any-msg")
+def _by(gesture: Callable[..., object], *arguments: object) -> Step:
+    """Return a step that is one gesture of the mouse."""
+    return lambda me: gesture(me.mouse, *arguments)
 
 
-def _write_marathon(me: Learner) -> None:
-    me.mouse.edit("5", "26.2")
-
-
-def _wire_toolbelt(me: Learner) -> None:
-    out, into = "parameter-out-dict-toolbelt_spec", "parameter-dict-toolbelt_spec"
-    me.mouse.wire("AgentMakeToolbelt", out, "AgentInit", into)
-
-
-def _ask_about_travel(me: Learner) -> None:
-    me.mouse.edit("the sea", "travel")
+_WIRE_TOOLBELT = _by(
+    Mouse.wire, "AgentMakeToolbelt", "parameter-out-dict-toolbelt_spec",
+    "AgentInit", "parameter-dict-toolbelt_spec",
+)  # fmt: skip
 
 
 def _drop_output(me: Learner) -> None:
@@ -88,31 +82,9 @@ def _drop_output(me: Learner) -> None:
     me.mouse.drop_beside("AgentToolOutput", "FormatString", _FLOW_GAP)
 
 
-def _join_output(me: Learner) -> None:
-    me.mouse.join("FormatString", "AgentToolOutput")
-
-
-def _wire_results(me: Learner) -> None:
-    out, into = "parameter-out-string-out_str", "parameter-dynalist-results"
-    me.mouse.wire("FormatString", out, "AgentToolOutput", into)
-
-
-def _ask_for_grace(me: Learner) -> None:
-    me.mouse.edit("Ada Lovelace", "Grace Hopper")
-
-
 def _splice_second_server(me: Learner) -> None:
     me.mouse.splice("AgentUseMCPTools", "AgentUseMCPTools", "AgentNumpyMemory")
     me.mouse.move("AgentUseMCPTools#2", 120, 230)
-
-
-def _name_second_server(me: Learner) -> None:
-    me.mouse.write("AgentUseMCPTools#2", _SERVER, "units", -95, 20)
-
-
-def _wire_memory(me: Learner) -> None:
-    into = "parameter-any-agent_memory"
-    me.mouse.wire("AgentNumpyMemory", "parameter-out-any-memory", "AgentInit", into)
 
 
 def _splice_server(me: Learner) -> None:
@@ -126,7 +98,7 @@ def _splice_agent(me: Learner) -> None:
 
 
 def _wire_agent(me: Learner) -> None:
-    _wire_toolbelt(me)
+    _WIRE_TOOLBELT(me)
     me.mouse.write("AgentRun", "parameter-string-question", _QUESTION, -100, 130)
     me.mouse.wire("AgentRun", "parameter-out-string-last_response", "Print", "parameter-any-msg")
 
@@ -146,30 +118,36 @@ def _describe_tool(me: Learner) -> None:
     write("AgentToolOutput", "parameter-dynalist-results", '"Every day at nine.', -20, 60)
 
 
-def _ask_for_more(me: Learner) -> None:
-    me.mouse.edit("?", _MORE)
-
-
 STEPS: Mapping[str, Sequence[Step]] = {
     "call_a_tool": (
-        Learner.open_and_run, _wire_text, Learner.save_and_run, _write_marathon,
-        Learner.save_and_run,
+        Learner.open_and_run,
+        _by(Mouse.wire, "MCPCallTool", "parameter-out-string-text", "Print", "parameter-any-msg"),
+        Learner.save_and_run, _by(Mouse.edit, "5", "26.2"), Learner.save_and_run,
     ),
     "ask_an_agent": (
-        Learner.open_and_run, _wire_toolbelt, Learner.save_and_run, _ask_about_travel,
-        Learner.save_and_run,
+        Learner.open_and_run, _WIRE_TOOLBELT, Learner.save_and_run,
+        _by(Mouse.edit, "the sea", "travel"), Learner.save_and_run,
     ),
     "draw_a_tool": (
-        Learner.open_and_run, _drop_output, _join_output, _wire_results, _ask_for_grace,
-        Learner.save_and_run,
+        Learner.open_and_run, _drop_output, _by(Mouse.join, "FormatString", "AgentToolOutput"),
+        _by(
+            Mouse.wire, "FormatString", "parameter-out-string-out_str",
+            "AgentToolOutput", "parameter-dynalist-results",
+        ),
+        _by(Mouse.edit, "Ada Lovelace", "Grace Hopper"), Learner.save_and_run,
     ),
     "servers_and_memory": (
-        Learner.open_and_run, _splice_second_server, _name_second_server, _wire_memory,
+        Learner.open_and_run, _splice_second_server,
+        _by(Mouse.write, "AgentUseMCPTools#2", _SERVER, "units", -95, 20),
+        _by(
+            Mouse.wire, "AgentNumpyMemory", "parameter-out-any-memory",
+            "AgentInit", "parameter-any-agent_memory",
+        ),
         Learner.save_and_run,
     ),
     "your_own_agent": (
         Learner.open_and_run, _splice_server, _splice_agent, _wire_agent, Learner.save_and_run,
-        _draw_tool, _describe_tool, _ask_for_more, Learner.save_and_run,
+        _draw_tool, _describe_tool, _by(Mouse.edit, "?", _MORE), Learner.save_and_run,
     ),
 }  # fmt: skip
 """The steps of each lesson by its name."""
