@@ -11,7 +11,8 @@ from tests.support.offline_talk import Call, first_calls, talk, text, tool
 
 CLOCK = [
     tool("get_current_time", "Get current time in a specific timezone",
-         timezone=text("IANA timezone name (e.g., 'America/New_York')")),
+         timezone=text("IANA timezone name (e.g., 'America/New_York'). Use 'Etc/UTC' as local "
+                       "timezone if no timezone provided by the user.")),
     tool("convert_time", "Convert time between timezones",
          source_timezone="string", time=text("Time in 24-hour format (HH:MM)"),
          target_timezone="string"),
@@ -88,6 +89,7 @@ FORMS = [tool("rename_branch", "Rename a branch.", branch_name="string")]
 CASES: list[tuple[list[Any], str, list[Call]]] = [
     # Time zones: IANA names, cities in any case, countries
     (CLOCK, "What time is it in Tokyo?", [("get_current_time", {"timezone": "Asia/Tokyo"})]),
+    (CLOCK, "What time is it?", [("get_current_time", {"timezone": "Etc/UTC"})]),
     (CLOCK, "current time america/new_york? I mean America/New_York",
      [("get_current_time", {"timezone": "America/New_York"})]),
     (CLOCK, "tell me the time in los angeles please",

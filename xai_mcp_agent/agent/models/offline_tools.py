@@ -232,6 +232,9 @@ class ToolMatch:
         is_text = slot.kind == "string" and not slot.choices
         if not is_text or not (slot.is_required or slot is self.tool.subject):
             return None
+        # The time server of modelcontextprotocol/servers describes its zone like this.
+        if default := re.search(r"Use ['`\"]([^'`\"]+)['`\"].{0,40} if no", slot.description):
+            return default[1]
         expression = expression_in(self._text) if slot.topic in ("expression", "text") else ""
         if expression:
             return self._take_all(expression)
