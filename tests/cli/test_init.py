@@ -94,6 +94,13 @@ def test_a_file_of_the_user_is_kept(folder: Path):
         assert (folder / path).read_text(encoding="utf-8") == "mine"
 
 
+def test_keys_are_ignored_by_git_also_where_a_person_ignores_other_files(folder: Path):
+    (folder / ".gitignore").write_text("*.log", encoding="utf-8")
+    assert actions(init_folder(folder))[".gitignore"] == "extended"
+    assert (folder / ".gitignore").read_text(encoding="utf-8").split() == ["*.log", ".env"]
+    assert actions(init_folder(folder))[".gitignore"] == "up to date"
+
+
 def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(copied: Path):
     """A link follows every upgrade; copies are for a folder that is handed to someone else."""
     assert actions(init_folder(copied))[LIBRARY] == "linked"

@@ -64,7 +64,10 @@ def without_fence(text: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Return the value of JSON, or of near JSON, or `NOT_JSON`."""
+    """Return the value of JSON, or of near JSON, or `NOT_JSON`.
+
+    A repairing library such as json-repair would complete a call that was cut off.
+    """
     try:
         return json.loads(text, strict=False, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

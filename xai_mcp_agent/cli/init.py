@@ -34,8 +34,9 @@ from .frame import Report, ReportFrame
 from .output import free_backup_name
 
 Action = Literal[
-    "created", "linked", "copied", "replaced", "kept", "up to date", "trusted", "missing"
-]
+    "created", "linked", "copied", "replaced", "extended", "kept", "up to date", "trusted",
+    "missing",
+]  # fmt: skip
 
 SETTINGS_FILE = "mcp_settings.json"
 TEMPLATES = "templates"
@@ -283,9 +284,9 @@ def _provide_env_file(folder: Path) -> Iterator[InitStep]:
         git_ignore.write_text(f"{ENV_FILE}\n", encoding="utf-8")
         yield InitStep("created", git_ignore.name, f"so that git ignores {ENV_FILE}")
     elif ENV_FILE not in git_ignore.read_text(encoding="utf-8", errors="replace").split():
-        yield InitStep(
-            "kept", git_ignore.name, f"add a line {ENV_FILE}: your keys must not be shared"
-        )
+        with git_ignore.open("a", encoding="utf-8") as lines:
+            lines.write(f"\n{ENV_FILE}\n")  # the last line may have no end
+        yield InitStep("extended", git_ignore.name, f"so that git ignores {ENV_FILE}")
     else:
         yield InitStep("up to date", git_ignore.name)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-IDLE_SECONDS = 600.0
+IDLE_SECONDS = 600
 
 Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
 """Serves MCP over two SDK streams: everything, or one server by its name."""

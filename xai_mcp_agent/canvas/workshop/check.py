@@ -32,7 +32,7 @@ from .problems import last_lines, why_not_compiled, why_stopped
 BACKUP_MARK = "before_reset"
 """Part of the name of a file that was put aside."""
 
-DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
+DEFAULT_SECONDS = 60  # a lesson takes two or three; thirty of them share a teacher's machine
 _CHECK_FOLDER = "checked"
 _LOOK_SECONDS = 0.1
 _MOST_BYTES = 2_000_000  # of a run's output; a workflow in a circle prints without end
