@@ -37,14 +37,14 @@ def count_definitions(bridge: Bridge, tools: list[Tool]) -> int:
 
 
 def test_arguments_and_results_pass_unchecked_where_references_double():
-    line = ANSWER % '{"content": [], "structuredContent": {"a": 1}}'
+    result = {"content": [], "structuredContent": {"a": 1}}
     tools = (
         tool("echo", inputSchema=doubling_schema(45)),
-        tool("raw", outputSchema=doubling_schema(45)),
+        tool("result", outputSchema=doubling_schema(45)),
     )
     with bridge_with(it=entry(tools=tools)) as bridge, watching(bridge) as stalls:
         assert call(bridge, "hello") == "hello"
-        assert bridge.call_tool("it", "raw", {"line": line}).structured == {"a": 1}
+        assert bridge.call_tool("it", "result", result).structured == {"a": 1}
         assert count_definitions(bridge, bridge.list_tools("it")) == 2
         arguments, results = status_of(bridge, "it").notes
     assert stalls.longest_step_seconds < STALL_SECONDS
@@ -52,7 +52,7 @@ def test_arguments_and_results_pass_unchecked_where_references_double():
         "Arguments of tool 'echo' are not checked: its inputSchema is unusable "
         "(its references and choices multiply, or lead back to themselves)."
     )
-    assert results.startswith("Results of tool 'raw' are not checked: its outputSchema")
+    assert results.startswith("Results of tool 'result' are not checked: its outputSchema")
 
 
 def test_very_many_objects_over_http_arrive_and_block_no_other_work():
