@@ -68,7 +68,8 @@ class Workflow(workflow.Workflow):
         if not isinstance(value, Argument):
             return super()._source(value, node, target)
         name = f"Argument ({value.type}): {value.name}"
-        source = self._add(name, _COLORS[value.type], {"type": value.type})
+        color = _COLORS[value.type]
+        source = self._add(Node(self._key(name), name, color, {"type": value.type}))
         node.literals.append(source)
         out = source.add("parameter-out-0", FLOW_LABEL, is_in=False, type=value.type)
         return source, out, FLOW

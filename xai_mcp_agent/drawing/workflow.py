@@ -38,7 +38,7 @@ from .nodes import (
     Port,
     stable_id,
 )
-from .rules import Document, name_problem
+from .rules import Document, Item, name_problem
 from .sizes import Point, note_text_width, port_point, widest_note_text
 
 # As in Xircuits' palette: name and colour of a literal by its type.
@@ -83,9 +83,12 @@ class Workflow:
         self._flows: list[Sequence[Node]] = []
         self._notes: list[Comment] = []
         self._counts: Counter[str] = Counter()
-        self.start = self._add("Start", _TERMINAL_COLOR, {"type": "Start"})
+        self.start = self._add(
+            Node(self._key("Start"), "Start", _TERMINAL_COLOR, {"type": "Start"})
+        )
         self.start.add("out-0", FLOW_LABEL, is_in=False)
-        self.finish = self._add("Finish", _TERMINAL_COLOR, {"type": "Finish"})
+        finish = Node(self._key("Finish"), "Finish", _TERMINAL_COLOR, {"type": "Finish"})
+        self.finish = self._add(finish)
         self.finish.add("in-0", FLOW_LABEL, is_in=True)
         _add_port(self.finish, PortSpec("outputs", "in", "dynalist"))
 
@@ -98,17 +101,7 @@ class Workflow:
         """
         if (cls := self._classes.get(class_name)) is None:
             raise KeyError(f"no component {class_name!r} among {len(self._classes)} classes")
-        first, last = cls.lines
-        extras = {
-            "type": cls.type, "path": cls.path, "description": cls.description,
-            "lineNo": [{"lineno": first, "end_lineno": last}],
-        }  # fmt: skip
-        node = self._add(class_name, cls.color, extras)
-        if cls.type != "Start":
-            node.add("in-0", FLOW_LABEL, is_in=True)
-        node.add("out-0", FLOW_LABEL, is_in=False)
-        for port in cls.ports:
-            _add_port(node, port)
+        node = self._add(component_node(cls, self._key(class_name)))
         for name, value in inputs.items():
             if not cls.port(name).is_in:
                 raise WorkflowError(f"{class_name}.{name} is no input")
@@ -139,7 +132,7 @@ class Workflow:
             if note_text_width(line) > widest_note_text():
                 raise WorkflowError(f"{title}: too long for a line of a comment: {line}")
         extras = {"type": "comment", "commentInput": text}
-        node = self._add(title, _NOTE_COLOR, extras, key="comment")
+        node = self._add(Node(self._key("comment"), title, _NOTE_COLOR, extras))
         owner = above or below
         assert owner is not None
         self._notes.append(Comment(node, owner, is_below=above is None))
@@ -168,7 +161,9 @@ class Workflow:
             "gridSize": 0,
             "layers": [
                 self._layer("diagram-links", {x.id: _link_json(x, layout) for x in self.links}),
-                self._layer("diagram-nodes", {x.id: _node_json(x, layout) for x in self.nodes}),
+                self._layer(
+                    "diagram-nodes", {x.id: node_json(x, layout.place(x)) for x in self.nodes}
+                ),
             ],
         }
 
@@ -184,12 +179,13 @@ class Workflow:
 
     # Construction
 
-    def _add(self, name: str, color: str, extras: dict[str, Any], key: str = "") -> Node:
-        key = key or name
-        self._counts[key] += 1
-        number = self._counts[key]
-        path = f"{self.name}/{key}" + (f"-{number}" if number > 1 else "")
-        node = Node(path, name, color, extras)
+    def _key(self, name: str) -> str:
+        """Return the key of the next node of this name."""
+        self._counts[name] += 1
+        number = self._counts[name]
+        return f"{self.name}/{name}" + (f"-{number}" if number > 1 else "")
+
+    def _add(self, node: Node) -> Node:
         self.nodes.append(node)
         return node
 
@@ -210,16 +206,14 @@ class Workflow:
             return value.node, _out_port(value), VALUE
         has_node = isinstance(value, LiteralNode)
         kind, text = _literal_of(value.value if has_node else value, target, node)
-        name, color = _LITERALS[kind]
         key = f"{node.key.partition('/')[2]}/{target.variable}{target.order or ''}"
-        extras = {"type": kind, "attached": not has_node}
-        literal = self._add(f"Literal {name}", color, extras, key=key)
+        literal = self._add(literal_node(kind, text, self._key(key), is_attached=not has_node))
         if has_node:
             literal.stands_above = value.above
             node.literals.append(literal)
         else:
             target.literal = text
-        return literal, literal.add("out-0", text, is_in=False, type=kind), VALUE
+        return literal, literal.port("out-0"), VALUE
 
     def _link(self, source: Node, out: Port, target: Node, into: Port, kind: str) -> None:
         ends = f"{source.key}/{out.name} -> {target.key}/{into.name}"
@@ -250,6 +244,30 @@ def fits(source: str, target: str) -> bool:
         or target in DYNAMIC
         or source in _ALSO_TAKES.get(target, set())
     )
+
+
+def component_node(cls: ComponentClass, key: str) -> Node:
+    """Return a node of a class, without links."""
+    first, last = cls.lines
+    extras = {
+        "type": cls.type, "path": cls.path, "description": cls.description,
+        "lineNo": [{"lineno": first, "end_lineno": last}],
+    }  # fmt: skip
+    node = Node(key, cls.name, cls.color, extras)
+    if cls.type != "Start":
+        node.add("in-0", FLOW_LABEL, is_in=True)
+    node.add("out-0", FLOW_LABEL, is_in=False)
+    for port in cls.ports:
+        _add_port(node, port)
+    return node
+
+
+def literal_node(kind: str, text: str, key: str, *, is_attached: bool) -> Node:
+    """Return a literal; an attached one is shown inside the port that it is wired to."""
+    name, color = _LITERALS[kind]
+    node = Node(key, f"Literal {name}", color, {"type": kind, "attached": is_attached})
+    node.add("out-0", text, is_in=False, type=kind)
+    return node
 
 
 def _add_port(node: Node, port: PortSpec) -> None:
@@ -314,8 +332,8 @@ def _are_messages(values: Iterable[Any]) -> bool:
     return bool(values) and all(isinstance(x, dict) and "role" in x for x in values)
 
 
-def _node_json(node: Node, layout: Layout) -> dict[str, Any]:
-    at = layout.place(node)
+def node_json(node: Node, at: Point) -> Item:
+    """Return a node as a file has it, with its upper left corner `at`."""
     # The canvas saves in-ports first.
     ports = [x for x in node.ports if x.is_in] + [x for x in node.ports if not x.is_in]
     return {
@@ -342,14 +360,21 @@ def _port_json(node: Node, port: Port, at: Point) -> dict[str, Any]:
     return fields
 
 
-def _link_json(link: Link, layout: Layout) -> dict[str, Any]:
+def _link_json(link: Link, layout: Layout) -> Item:
+    ends = (link.source.id, link.source_port.id), (link.target.id, link.target_port.id)
+    return link_json(link.id, link.kind, *ends, layout.points(link))
+
+
+def link_json(
+    link_id: str, kind: str, out: tuple[str, str], into: tuple[str, str], points: Iterable[Point]
+) -> Item:
+    """Return a link as a file has it; its ends are the ids of node and port."""
     return {
-        "id": link.id, "type": link.kind, "selected": False,
-        "source": link.source.id, "sourcePort": link.source_port.id,
-        "target": link.target.id, "targetPort": link.target_port.id,
+        "id": link_id, "type": kind, "selected": False, "source": out[0], "sourcePort": out[1],
+        "target": into[0], "targetPort": into[1],
         "points": [
-            {"id": stable_id(f"{link.id}/{n}"), "type": "point", "x": point.x, "y": point.y}
-            for n, point in enumerate(layout.points(link))
+            {"id": stable_id(f"{link_id}/{n}"), "type": "point", "x": point.x, "y": point.y}
+            for n, point in enumerate(points)
         ],
         "labels": [], "width": 3, "color": "gray", "curvyness": 50,
         "selectedColor": "rgb(0,192,255)",

@@ -127,12 +127,12 @@ def test_broken_characters_and_a_byte_order_mark_survive(original: Path):
 LAYERS = '{"layers": [{"type": "diagram-links", "models": {}}, %s]}'
 NODES = '{"type": "diagram-nodes", "models": %s}'
 UNREADABLE = {
-    "a script": ("import sys", "line 1, column 1: this is not JSON"),
+    "a script": ("import sys", "is not JSON: Expecting value: line 1 column 1"),
     "cut": (TEXT[:500], "line "),
     "a notebook": ('{"cells": []}', "layers: Field required"),
     "two layers": (LAYERS % ", ".join([NODES % "{}"] * 2), "layers: Tuple should have at most 2"),
     "a node without a name": (LAYERS % (NODES % '{"a1": {}}'), "models.a1.name: Field required"),
-    "very deep": ("[" * 100_000, "cannot be read: maximum recursion depth"),
+    "very deep": ("[" * 100_000, "is not JSON: maximum recursion depth"),
 }
 
 
@@ -147,10 +147,10 @@ def test_a_file_that_is_not_a_workflow_is_refused_with_the_place_of_the_fault(tm
     (tmp_path / "circle.xircuits").symlink_to(tmp_path / "circle.xircuits")
     (tmp_path / "lost.xircuits").symlink_to(tmp_path / "gone.xircuits")
     for name, says in {
-        "": "is a folder",
-        "lost.xircuits": r"There is no file .*lost",
+        "": "cannot be read: Is a directory",
+        "lost.xircuits": r"lost\.xircuits cannot be read: No such file",
         "circle.xircuits": r"circle\.xircuits cannot be read",
-        "photo.xircuits": "byte 0: this is not text",
+        "photo.xircuits": "is not JSON: 'utf-8' codec",
     }.items():
         with pytest.raises(WorkflowFileError, match=says):
             adopt_file(tmp_path / name)
@@ -235,7 +235,7 @@ def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli):
     bad = save(original.parent, "bad", "{")
     status, _, err = cli("adopt", str(bad), str(original))
     assert status == 1
-    assert err.startswith(f"error: {bad}, line 1, column 2: this is not JSON")
+    assert err.startswith(f"error: {bad} is not JSON: Expecting property name")
     target = original.with_name("clock_adopted.xircuits")
     assert is_adopted(target)
     ran = cli("adopt", str(original), str(bad), "--json")

@@ -183,9 +183,7 @@ def test_a_node_that_uses_internals_of_xai_agent_is_reported(
     folder = tmp_path / "xai_components" / "mine"
     folder.mkdir(parents=True)
     (folder / "mine.py").write_text(
-        "class Print(Component):\n    def execute(self, ctx):\n"
-        "        ctx['agent_' + self.name]\n\n"
-        "class Other(Component):\n    pass\n"
+        "class Print(Component):\n    def execute(self, ctx):\n        ctx['agent_' + self.name]\n"
     )
     monkeypatch.chdir(tmp_path)
     flow, tool = weather()
@@ -193,5 +191,5 @@ def test_a_node_that_uses_internals_of_xai_agent_is_reported(
     document = flow.document()
     wear.at_path("xai_components/mine/mine.py", "Print")(document)
     report, _ = adopt(tmp_path, document)
-    nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
+    nodes = {x.node for x in report.remarks if "mine.py uses `ctx['agent_...']`" in x.text}
     assert nodes == {"Print"}

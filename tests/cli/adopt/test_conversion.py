@@ -12,7 +12,6 @@ from tests.support.canvas_file import Document, links_of, nodes_of
 from tests.support.xai_agent_workflow import document_after, upstream_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
-from xai_mcp_agent.cli.adopt.workflow import ChangedPort
 from xai_mcp_agent.drawing.components import our_components
 
 ORIGINAL = document_after()
@@ -87,14 +86,13 @@ def test_ids_positions_values_and_links_stay(folder: Path):
 
 
 def test_a_type_of_xai_agent_becomes_ours_at_both_ends_of_a_link(folder: Path):
-    report, document = adopt(folder, ORIGINAL)
-    changed = {x.node: x.changed_ports for x in report.adopted if x.changed_ports}
-    assert changed == {
-        "AgentNumpyMemory": (ChangedPort("memory", "Memory", "any"),),
-        "AgentInit": (ChangedPort("agent_memory", "Memory", "any"),),
-    }
-    (port,) = [x for x in node(document, "AgentInit")["ports"] if "agent_memory" in x["name"]]
-    assert (port["name"], port["label"]) == ("parameter-any-agent_memory", "agent_memory")
+    _, document = adopt(folder, ORIGINAL)
+    for name, label, full_name in (
+        ("AgentInit", "agent_memory", "parameter-any-agent_memory"),
+        ("AgentNumpyMemory", "memory", "parameter-out-any-memory"),
+    ):
+        (port,) = [x for x in node(document, name)["ports"] if x["label"] == label]
+        assert (port["name"], port["dataType"]) == (full_name, "any")
 
 
 # What is reported

@@ -13,16 +13,9 @@ from typing import NamedTuple
 from ...canvas.model_settings import UNDECIDED
 from ...core.json import JsonObject
 from ...drawing.components import ComponentClass
-from .workflow import (
-    FLOW_IN,
-    FLOW_OUT,
-    AdoptedNode,
-    AdoptedWorkflow,
-    Remark,
-    in_port,
-    new_id,
-    path_of,
-)
+from ...drawing.sizes import Point, size_of
+from ...drawing.workflow import component_node
+from .workflow import AdoptedNode, AdoptedWorkflow, Remark, in_port, path_of, port_name
 
 AUTHORIZE = "authori"  # part of the names of nodes that unlock a service
 _OPENAI = "openai"
@@ -32,7 +25,7 @@ _AGENTS = {
     "AgentInit": ("agent_provider", "model_settings"),
     "AgentUpdate": ("new_agent_provider", "new_model_settings"),
 }
-_HEAD, _ROW, _GAP = 70.0, 22.0, 40.0  # roughly the height of a node on the canvas
+_GAP = 40.0
 
 
 class Address(NamedTuple):
@@ -104,28 +97,28 @@ def _draw_model(
     workflow: AdoptedWorkflow, agent: AdoptedNode, cls: ComponentClass, address: Address
 ) -> None:
     """Draw an AgentModel above all nodes, run before an agent, with the address at `base_url`."""
-    node, model_id = workflow.nodes[agent.node_id], new_id(agent.node_id, _MODEL)
-    top = min(x["y"] for x in workflow.nodes.values()) - _HEAD - _ROW * len(cls.ports) - _GAP
-    model = workflow.add_node(model_id, cls, node["x"], top)
-    entry, start = _flow_port(node, FLOW_IN), _flow_port(model, FLOW_IN)
+    node = workflow.nodes[agent.node_id]
+    model = component_node(cls, f"{agent.node_id}/{_MODEL}")
+    top = min(x["y"] for x in workflow.nodes.values()) - size_of(model)[1] - _GAP
+    drawn = workflow.add_node(model, Point(node["x"], top))
+    entry, start = _in_port(node, "in-0"), _in_port(drawn, "in-0")
     for key in entry["links"]:
-        workflow.links[key] |= {"target": model_id, "targetPort": start["id"]}
+        workflow.links[key] |= {"target": model.id, "targetPort": start["id"]}
     start["links"], entry["links"] = entry["links"], []
-    workflow.wire(_flow_port(model, FLOW_OUT), entry)
-    settings = next(x for x in model["ports"] if x["label"] == "model_settings")
-    workflow.wire(settings, _port(node, _AGENTS[agent.node][1]))
+    workflow.wire(_out_port(drawn, "out-0"), entry)
+    workflow.wire(_out_port(drawn, "model_settings"), _in_port(node, _AGENTS[agent.node][1]))
     if address.port:
         source = workflow.ports[address.port][1]
     else:
-        source = workflow.add_literal(model_id, "base_url", address.text, "string")
-    workflow.wire(source, _port(model, "base_url"))
+        source = workflow.add_literal(model.id, "base_url", address.text, "string")
+    workflow.wire(source, _in_port(drawn, "base_url"))
 
 
-def _flow_port(node: JsonObject, name: str) -> JsonObject:
-    return next(x for x in node["ports"] if x["name"] == name)
+def _out_port(node: JsonObject, name: str) -> JsonObject:
+    return next(x for x in node["ports"] if not x["in"] and port_name(x) == name)
 
 
-def _port(node: JsonObject, name: str) -> JsonObject:
+def _in_port(node: JsonObject, name: str) -> JsonObject:
     port = in_port(node, name)
     assert port is not None
     return port

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from ...agent.models.choice import NATIVE, PROVIDERS
@@ -41,18 +40,14 @@ _REACHING = re.compile(
     r"""\bctx\s*(?:\[|\.(?:get|setdefault|pop)\()\s*[fF]?['"](?P<key>agent_|toolbelt_|mcp_servers_)"""
     r"""|(?P<module>\bxai_agent(?:\.\w+)*)(?!_)"""
 )
-_CLASS = re.compile(r"^class (\w+)\b", re.MULTILINE)
-_IMPORT = re.compile(r"^(?:from|import) .*$", re.MULTILINE)
 
 
-def advice(
-    workflow: AdoptedWorkflow, adopted: Sequence[AdoptedNode], folder: Path
-) -> Iterator[Remark]:
-    """Yield further remarks; component files are searched from `folder` on."""
+def advice(workflow: AdoptedWorkflow, adopted: Sequence[AdoptedNode]) -> Iterator[Remark]:
+    """Yield further remarks; component files are searched from the working folder on."""
     yield from _keys(workflow)
     yield from _texts(workflow, adopted)
     yield from _libraries(workflow)
-    yield from _reaching(workflow, folder)
+    yield from _reaching(workflow)
 
 
 def _other_nodes(workflow: AdoptedWorkflow) -> Iterator[tuple[str, JsonObject]]:
@@ -145,20 +140,16 @@ def _home(path: str) -> str:
 # Code that reaches into xai-agent
 
 
-def _reaching(workflow: AdoptedWorkflow, folder: Path) -> Iterator[Remark]:
+def _reaching(workflow: AdoptedWorkflow) -> Iterator[Remark]:
     """Yield a remark for each node whose text or source reaches into xai-agent."""
-    uses: dict[str, dict[str, str]] = {}
     for node_id, node in workflow.nodes.items():
         path = path_of(node)
         if is_upstream(path) or library_of(path) == LIBRARY:
             continue
-        if path not in uses:
-            uses[path] = _uses_by_class(_source(folder, path))
         texts = [workflow.text_at(x) or "" for x in node["ports"] if x["in"]]
-        places = [("its code", uses[path].get(node["name"], ""))]
-        places += [("a text in it", _use_in(x)) for x in texts]
-        for where, use in places:
-            if use:
+        codes = [(path, _source(path)), *(("a text in it", x) for x in texts)]
+        for where, code in codes:
+            if use := _use_in(code):
                 text = (
                     f"{where} uses {use} of xai-agent, which adopted nodes do not have. Find "
                     "another way to do its work, such as the ports of AgentRun and AgentRunTool."
@@ -173,21 +164,11 @@ def _use_in(code: str) -> str:
     return f"`ctx['{match['key']}...']`" if match["key"] else f"`{match['module'][:60]}`"
 
 
-def _uses_by_class(source: str) -> dict[str, str]:
-    """Return what each class of a file uses of xai-agent, in its own lines or by the imports."""
-    imports = _use_in("\n".join(_IMPORT.findall(source)))
-    starts = [(x.start(), x[1]) for x in _CLASS.finditer(source)]
-    return {
-        name: imports or _use_in(source[start:end])
-        for (start, name), (end, _) in pairwise([*starts, (len(source), "")])
-    }
-
-
-def _source(folder: Path, path: str) -> str:
+def _source(path: str) -> str:
     """Return the text of a library's component file, or "" if there is none."""
     if not library_of(path) or not path.endswith(".py") or ".." in path:
         return ""
     try:
-        return (folder / path).read_text(encoding="utf-8", errors="replace")
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

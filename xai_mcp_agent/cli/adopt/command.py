@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -80,7 +81,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         *carry_addresses(workflow, adopted, classes),
         *remarks,
         *add_parameters(workflow, adopted),
-        *advice(workflow, adopted, Path()),
+        *advice(workflow, adopted),
         *repairs,
     ]
     place, may_replace = _place(file, workflow, target or Target())
@@ -151,11 +152,11 @@ def _attempt(file: Path, target: Target) -> FileReport:
 def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
     if report.adopted:
-        nodes = _names_with_counts([x.node for x in report.adopted])
+        counts = Counter(sorted(x.node for x in report.adopted))
+        nodes = [name if n == 1 else f"{name} ({n})" for name, n in counts.items()]
         come = "comes" if len(report.adopted) == 1 else "come"
         number = count(len(report.adopted), "node")
         yield line(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.", "  ")
-        yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     else:
         yield f"  {_empty_text(report)}"
@@ -165,9 +166,9 @@ def _lines(report: FileReport) -> Iterator[str]:
         remarks = [x for x in report.remarks if x.to_do is to_do]
         if remarks:
             yield f"  {title}"
-        for remark in _distinct(remarks):
-            name = cut(clean(remark.node), _NAME_COLUMNS)
-            yield line(f"{name}: {remark.text}", "    - ")
+        texts = (f"{cut(clean(x.node), _NAME_COLUMNS)}: {x.text}" for x in remarks)
+        # Once, however many nodes of a class there are.
+        yield from (line(x, "    - ") for x in dict.fromkeys(texts))
 
 
 def _empty_text(report: FileReport) -> str:
@@ -176,29 +177,6 @@ def _empty_text(report: FileReport) -> str:
     if report.remarks:
         return "Nothing more could be adopted."
     return "Nothing to do: it has no node of xai-agent."
-
-
-def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:
-    changed = [
-        f"{port.name} of {node.node} ({port.old_type or 'none'}, now {port.new_type})"
-        for node in adopted
-        for port in node.changed_ports
-    ]
-    if changed:
-        yield line(f"Other types of ports: {', '.join(dict.fromkeys(changed))}.", "  ")
-
-
-def _distinct(remarks: Iterable[Remark]) -> list[Remark]:
-    """Say the same thing once, however many nodes of a class there are."""
-    return list({(x.node, x.text): x for x in remarks}.values())
-
-
-def _names_with_counts(names: Iterable[str]) -> list[str]:
-    listed = sorted(names)
-    return [
-        name if listed.count(name) == 1 else f"{name} ({listed.count(name)})"
-        for name in dict.fromkeys(listed)
-    ]
 
 
 def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:

@@ -7,31 +7,30 @@ from typing import NamedTuple
 
 from ...core.json import JsonObject
 from ...core.util import LIBRARY
-from ...drawing.components import ComponentClass, PortSpec
+from ...drawing.components import ComponentClass
 from ...drawing.nodes import DYNAMIC
+from ...drawing.sizes import Point
+from ...drawing.workflow import component_node, node_json
 from .workflow import (
     AdoptedNode,
     AdoptedWorkflow,
-    ChangedPort,
     Remark,
-    extras_of,
     library_of,
-    new_port,
     path_of,
     port_name,
     port_type,
-    port_words,
-    ports_of_class,
 )
 
 _UPSTREAM = "xai_agent"  # xai-agent's folder; some people renamed it, such as xai_agent_old
 _FILE = "agent_components.py"  # the file with all its classes
+_WORDS = ("name", "label", "varName", "dataType")  # what the class decides about a port
 
 
 class _Match(NamedTuple):
-    """Ports of a node that our class has, and its wired ports that our class lacks."""
+    """A new node, its ports with those of the old node, and wired ports that it lacks."""
 
-    ports: list[tuple[PortSpec, list[JsonObject]]]
+    fresh: JsonObject
+    ports: list[tuple[JsonObject, list[JsonObject]]]
     unknown: list[JsonObject]
 
 
@@ -51,11 +50,12 @@ def convert_nodes(
         if cls is None:
             remarks += _unknown_node(node_id, node) if is_upstream(path) else []
             continue
-        match = _match_ports(node, cls)
+        match = _match_ports(node_id, node, cls)
         if match.unknown and not is_upstream(path):
             remarks.append(_unchanged_node(node_id, node, match.unknown))
             continue
-        adopted.append(_convert(workflow, node_id, cls, match))
+        _convert(workflow, node_id, match)
+        adopted.append(AdoptedNode(cls.name, node_id))
         remarks += _unknown_ports(node_id, cls, match.unknown)
     return adopted, remarks
 
@@ -65,42 +65,37 @@ def is_upstream(path: str) -> bool:
     return any(_UPSTREAM in folder for folder in path.split("/")[:-1])
 
 
-def _match_ports(node: JsonObject, cls: ComponentClass) -> _Match:
-    ports: dict[tuple[bool, str], tuple[PortSpec, list[JsonObject]]] = {
-        (x.is_in, x.name): (x, []) for x in ports_of_class(cls)
+def _match_ports(node_id: str, node: JsonObject, cls: ComponentClass) -> _Match:
+    fresh = node_json(component_node(cls, node_id), Point(node["x"], node["y"]))
+    ports: dict[tuple[bool, str], tuple[JsonObject, list[JsonObject]]] = {
+        (x["in"], port_name(x)): (x, []) for x in fresh["ports"]
     }
     unknown: list[JsonObject] = []
     for port in node["ports"]:
         entry = ports.get((port["in"], port_name(port)))
-        if entry and _fits(port, entry[0]) and (not entry[1] or entry[0].type in DYNAMIC):
+        if entry and _fits(port, entry[0]) and (not entry[1] or entry[0]["dataType"] in DYNAMIC):
             entry[1].append(port)
         elif port["links"]:
             unknown.append(port)
-    return _Match(list(ports.values()), unknown)
+    return _Match(fresh, list(ports.values()), unknown)
 
 
-def _fits(port: JsonObject, spec: PortSpec) -> bool:
+def _fits(port: JsonObject, ours: JsonObject) -> bool:
     """Return whether both ports take one value, or both take several of one type."""
-    old = port_type(port)
-    return old == spec.type or not {old, spec.type} & {*DYNAMIC}
+    types = {port_type(port), ours["dataType"]}
+    return len(types) == 1 or not types & {*DYNAMIC}
 
 
-def _convert(
-    workflow: AdoptedWorkflow, node_id: str, cls: ComponentClass, match: _Match
-) -> AdoptedNode:
-    node = workflow.nodes[node_id]
-    path, changed, ports = path_of(node), list[ChangedPort](), list[JsonObject]()
-    for spec, matches in match.ports:
-        for port in matches:
-            if port_type(port) != spec.type:
-                changed.append(ChangedPort(spec.name, port_type(port), spec.type))
-            if spec.type and spec.type not in DYNAMIC:
-                port |= port_words(spec)
-        ports += matches or [new_port(node_id, spec)]
-    node["extras"] |= extras_of(cls)
-    node["color"] = cls.color
+def _convert(workflow: AdoptedWorkflow, node_id: str, match: _Match) -> None:
+    node, ports = workflow.nodes[node_id], list[JsonObject]()
+    for ours, matches in match.ports:
+        if ours["dataType"] not in DYNAMIC:
+            for port in matches:
+                port |= {x: ours[x] for x in _WORDS}
+        ports += matches or [ours]
+    node["extras"] |= match.fresh["extras"]
+    node["color"] = match.fresh["color"]
     workflow.set_ports(node_id, [*ports, *match.unknown])
-    return AdoptedNode(cls.name, node_id, path, cls.path, tuple(changed))
 
 
 def _unknown_node(node_id: str, node: JsonObject) -> Iterator[Remark]:

@@ -8,23 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import BaseModel, Field, ValidationError
 
 from ...core.errors import XaiMcpError
 from ...core.json import JsonObject
 from ...core.util import COMPONENTS
-from ...drawing.components import ComponentClass, PortSpec
-from ...drawing.nodes import COMPULSORY_MARK, DYNAMIC, FLOW, FLOW_LABEL, VALUE
+from ...drawing.nodes import COMPULSORY_MARK, FLOW, VALUE, Node, stable_id
+from ...drawing.sizes import Point
+from ...drawing.workflow import link_json, literal_node, node_json
 
-VALUE_PORT = "parameter-"
-FLOW_IN, FLOW_OUT = "in-0", "out-0"
-
-_BRANCH = "out-flow-"
-_TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
+_VALUE_PORT = "parameter-"
+_TYPE = re.compile(rf"{_VALUE_PORT}(?:out-)?(.+?)-")
 _INDEX = re.compile(r"\[\d+\]$")  # index of the further parts of a port that takes several values
-_LITERALS = {"string": ("Literal String", "lightpink"), "dict": ("Literal Dict", "orange")}
 _LITERAL_OFFSET = 100.0
 _HINT = " Name the .xircuits file that the canvas opens."
 
@@ -84,23 +80,11 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPort:
-    """Port whose type differs in our class."""
-
-    name: str
-    old_type: str
-    new_type: str
-
-
-@dataclass(frozen=True, slots=True)
 class AdoptedNode:
     """Node that has a class of ours now."""
 
     node: str
     node_id: str
-    old_path: str
-    new_path: str
-    changed_ports: tuple[ChangedPort, ...]
 
 
 class WorkflowFileError(XaiMcpError):
@@ -147,62 +131,44 @@ class AdoptedWorkflow:
 
     # Drawing
 
-    def add_node(self, node_id: str, cls: ComponentClass, x: float, y: float) -> JsonObject:
-        """Add a node of a class, without wires."""
-        node: JsonObject = {
-            "id": node_id, "type": "custom-node", "selected": False, "extras": extras_of(cls),
-            "x": x, "y": y, "name": cls.name, "color": cls.color,
-        }  # fmt: skip
-        self.nodes[node_id] = node
-        self.set_ports(node_id, [new_port(node_id, x) for x in ports_of_class(cls)])
-        return node
+    def add_node(self, node: Node, at: Point) -> JsonObject:
+        """Add a node without wires, with its upper left corner `at`."""
+        drawn = node_json(node, at)
+        self.nodes[node.id] = drawn
+        self.ports |= {x["id"]: (node.id, x) for x in drawn["ports"]}
+        return drawn
+
+    def add_literal(self, node_id: str, name: str, text: str, kind: str) -> JsonObject:
+        """Add a literal for the port `name` of a node, and return its out-port."""
+        node = self.nodes[node_id]
+        literal = literal_node(kind, text, f"{node_id}/{name}/literal", is_attached=True)
+        drawn = self.add_node(literal, Point(node["x"] - _LITERAL_OFFSET, node["y"]))
+        return drawn["ports"][0]
 
     def set_ports(self, node_id: str, ports: list[JsonObject]) -> None:
         """Replace the ports of a node, in this order."""
         self.nodes[node_id] |= {
-            "ports": ports,
+            "ports": [x | {"parentNode": node_id} for x in ports],
             "portsInOrder": [x["id"] for x in ports if x["in"]],
             "portsOutOrder": [x["id"] for x in ports if not x["in"]],
         }
-        self.ports |= {x["id"]: (node_id, x) for x in ports}
-
-    def add_literal(self, node_id: str, name: str, text: str, kind: str) -> JsonObject:
-        """Add a literal for the port `name` of a node, and return its out-port."""
-        literal_id = new_id(node_id, name, "literal")
-        title, color = _LITERALS[kind]
-        node = self.nodes[node_id]
-        self.nodes[literal_id] = {
-            "id": literal_id, "type": "custom-node", "selected": False,
-            "extras": {"type": kind, "attached": True},
-            "x": node["x"] - _LITERAL_OFFSET, "y": node["y"], "name": title, "color": color,
-        }  # fmt: skip
-        port = new_port(literal_id, PortSpec(FLOW_OUT, "out"))
-        port |= {"label": text, "varName": text, "dataType": kind}
-        self.set_ports(literal_id, [port])
-        return port
+        self.ports |= {x["id"]: (node_id, x) for x in self.nodes[node_id]["ports"]}
 
     def wire(self, out: JsonObject, port: JsonObject) -> None:
         """Add a link from an out-port to an in-port."""
         source, target = self.ports[out["id"]][0], self.ports[port["id"]][0]
-        key = new_id(out["id"], port["id"], "link")
-        ends = (self.nodes[source], self.nodes[target])
-        self.links[key] = {
-            "id": key, "type": self.link_type(out, port), "selected": False,
-            "source": source, "sourcePort": out["id"], "target": target, "targetPort": port["id"],
-            "points": [
-                {"id": new_id(key, str(n)), "type": "point", "x": node["x"], "y": node["y"]}
-                for n, node in enumerate(ends)
-            ],
-            "labels": [], "width": 3, "color": "gray", "curvyness": 50,
-            "selectedColor": "rgb(0,192,255)",
-        }  # fmt: skip
+        points = [Point(self.nodes[x]["x"], self.nodes[x]["y"]) for x in (source, target)]
+        key = stable_id(f"{out['id']}/{port['id']}/link")
+        self.links[key] = link_json(
+            key, self.link_type(out, port), (source, out["id"]), (target, port["id"]), points
+        )
         out["links"].append(key)
         port["links"].append(key)
 
     def link_type(self, out: JsonObject, port: JsonObject) -> str:
         """Return the type that the compiler expects of a link; arguments use the flow's type."""
         is_argument = self.nodes[self.ports[out["id"]][0]]["name"].startswith("Argument ")
-        is_value = port["name"].startswith(VALUE_PORT) and not is_argument
+        is_value = port["name"].startswith(_VALUE_PORT) and not is_argument
         return VALUE if is_value else FLOW
 
 
@@ -236,22 +202,10 @@ def read_workflow(file: Path) -> AdoptedWorkflow:
 def _read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError as cause:
-        raise WorkflowFileError(f"There is no file {file}. Check its name and folder.") from cause
-    except IsADirectoryError as cause:
-        raise WorkflowFileError(f"{file} is a folder. Name the .xircuits files in it.") from cause
     except OSError as cause:
-        raise WorkflowFileError(f"{file} cannot be read: {cause.strerror or cause}.") from cause
-    except json.JSONDecodeError as cause:
-        where = f"line {cause.lineno}, column {cause.colno}"
-        raise WorkflowFileError(
-            f"{file}, {where}: this is not JSON: {cause.msg}.{_HINT}"
-        ) from cause
-    except UnicodeDecodeError as cause:
-        where = f"byte {cause.start}"
-        raise WorkflowFileError(f"{file}, {where}: this is not text in UTF-8.{_HINT}") from cause
+        raise WorkflowFileError(f"{file} cannot be read: {cause.strerror}.{_HINT}") from cause
     except (ValueError, RecursionError) as cause:
-        raise WorkflowFileError(f"{file} cannot be read: {cause}.{_HINT}") from cause
+        raise WorkflowFileError(f"{file} is not JSON: {cause}.{_HINT}") from cause
 
 
 # Nodes and ports
@@ -269,27 +223,9 @@ def library_of(path: str) -> str:
     return parts[1] if len(parts) > 2 and parts[0] == COMPONENTS else ""
 
 
-def extras_of(cls: ComponentClass) -> JsonObject:
-    """Return the `extras` of a node of this class."""
-    first, last = cls.lines
-    return {
-        "type": cls.type, "path": cls.path, "description": cls.description,
-        "lineNo": [{"lineno": first, "end_lineno": last}],
-    }  # fmt: skip
-
-
-def ports_of_class(cls: ComponentClass) -> list[PortSpec]:
-    """Return the ports of a class as the canvas draws them; flow ports have no type."""
-    start = [] if cls.type == "Start" else [PortSpec(FLOW_IN, "in")]
-    branches = [PortSpec(f"{_BRANCH}{x.name}", "branch") for x in cls.ports if x.kind == "branch"]
-    outs = [x for x in cls.ports if x.kind == "out"]
-    ins = (x for x in cls.ports if x.is_in)
-    return [*start, *ins, PortSpec(FLOW_OUT, "out"), *branches, *outs]
-
-
 def port_name(port: JsonObject) -> str:
     """Return the name of a port as its class declares it."""
-    if not port["name"].startswith(VALUE_PORT):
+    if not port["name"].startswith(_VALUE_PORT):
         return port["name"]
     return _INDEX.sub("", port["label"]).removeprefix(COMPULSORY_MARK)
 
@@ -302,33 +238,4 @@ def port_type(port: JsonObject) -> str:
 
 def in_port(node: JsonObject, name: str) -> JsonObject | None:
     """Return the in-port of a node with this name."""
-    ports = (x for x in node["ports"] if x["in"] and x["name"].startswith(VALUE_PORT))
-    return next((x for x in ports if port_name(x) == name), None)
-
-
-def new_port(node_id: str, spec: PortSpec) -> JsonObject:
-    """Return a new port as the canvas writes it."""
-    many = {"dynaPortOrder": 0, "dynaPortRef": {"previous": None, "next": None}}
-    return {
-        "id": new_id(node_id, "in" if spec.is_in else "out", spec.name), "type": "default",
-        "extras": {}, "x": 0.0, "y": 0.0, "alignment": "left" if spec.is_in else "right",
-        "parentNode": node_id, "links": [], "in": spec.is_in, "portType": "",
-        **port_words(spec), **(many if spec.type in DYNAMIC else {}),
-    }  # fmt: skip
-
-
-def port_words(spec: PortSpec) -> JsonObject:
-    """Return the name, label and type of a port of this class."""
-    if not spec.type:
-        branch = spec.name.removeprefix(_BRANCH)
-        label = f"{branch} {FLOW_LABEL}" if branch != spec.name else FLOW_LABEL
-        return {"name": spec.name, "label": label, "varName": label, "dataType": ""}
-    label = f"{COMPULSORY_MARK if spec.kind == 'compulsory' else ''}{spec.name}"
-    prefix = VALUE_PORT if spec.is_in else f"{VALUE_PORT}out-"
-    name = f"{prefix}{spec.type}-{spec.name}"
-    return {"name": name, "label": label, "varName": label, "dataType": spec.type}
-
-
-def new_id(*words: str) -> str:
-    """Return an id made from `words`: adopting a workflow again writes the same file."""
-    return str(uuid5(NAMESPACE_OID, "/".join(words)))
+    return next((x for x in node["ports"] if x["in"] and port_name(x) == name), None)
