@@ -143,12 +143,12 @@ def test_secrets_are_hidden_in_all_of_it() -> None:
     assert secret not in harness.text
 
 
-def test_long_results_are_cut_and_hundreds_of_them_stay_within_bounds() -> None:
+def test_long_results_are_cut_and_all_of_hundreds_are_there() -> None:
     page = Harness().show(START, call_end("x" * 1_000_000))
-    assert "... 980,000 more characters" in page
-    assert len(page) < 50_000
+    assert "... 995,000 more characters" in page
+    assert len(page) < 10_000
     page = Harness().show(START, *(call_end("line\n" * 10_000, a=x) for x in range(200)), RUN[-1])
-    assert len(page) < 1_000_000
+    assert len(page) < 1_500_000
     assert page.count("<details") == 200
     assert "add(a=199)" in page
 

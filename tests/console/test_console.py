@@ -21,7 +21,6 @@ from xai_mcp_agent.agent.events import (
     ToolStarted,
 )
 from xai_mcp_agent.agent.models.base import ModelRequest, TokenUsage
-from xai_mcp_agent.console import screen
 from xai_mcp_agent.console.surface import VARIABLE
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
@@ -36,22 +35,6 @@ END = RunFinished("3", "answered", 2, 1, 1.25, TokenUsage(10, 5))
 def call_end(text: str, *, is_error: bool = False) -> ToolFinished:
     """A tool's answer."""
     return ToolFinished("c1", "add", {}, ToolResult.of_text(text, is_error=is_error), 0.5, "")
-
-
-def test_a_secret_that_json_escapes_is_hidden_in_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `verbose`, too, where the lines show the text as the server sent it."""
-    secret, folds = "sk-hidden-1234", list[str]()
-
-    def show_fold(_title: str, text: str, _indent: int) -> None:
-        folds.append(text)
-
-    monkeypatch.setattr(screen, "show_fold", show_fold)
-    escaped, lines = "".join(f"\\u{ord(x):04x}" for x in secret), "\n" * 20
-    with Paper("lab").console(show="verbose") as console:
-        console.hide(lambda text: text.replace(secret, "***"))
-        console.show(call_end(f'{{"key": "{escaped}"{lines}}}'))
-    assert len(folds) == 1
-    assert '"key": "***"' in folds[0]
 
 
 def test_an_event_that_cannot_be_shown_does_not_end_the_run(

@@ -43,7 +43,7 @@ def test_a_wait_is_a_few_lines_with_growing_pauses_in_files_and_pipes() -> None:
 
 
 def test_an_interrupt_removes_the_line_of_a_wait() -> None:
-    paper = Paper("lab")
+    paper = Paper("terminal")
     with suppress(KeyboardInterrupt), paper.console() as console:
         console.show(REQUEST)
         paper.pass_time(3, console)

@@ -17,7 +17,7 @@ from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, TokenUsage
 from ..agent.models.choice import AgentModel
-from ..console.text import one_line
+from ..console.text import cut
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
@@ -63,14 +63,14 @@ class AgentSampler:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
             model_request = self._model_request(request)
             limit = f"{request.max_tokens} tokens at most"
-            quote = one_line(_last_words(request), _QUOTE_CHARS)
+            quote = cut(_last_words(request), _QUOTE_CHARS)
             self._tell(f"{request.server} asks the model of {self._name} ({limit}): {quote}")
             try:
                 reply = await model.reply(model_request, _drop_text)
             except XaiMcpError as cause:
                 raise SamplingRefused(f"the model gave no answer: {cause}") from cause
             self._count(reply.usage)
-            answer = one_line(reply.text or "(a tool)", _QUOTE_CHARS)
+            answer = cut(reply.text or "(a tool)", _QUOTE_CHARS)
             self._tell(f"it answered {request.server}: {answer}")
             chars = sum(len(x.arguments) for x in reply.calls)
             return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))

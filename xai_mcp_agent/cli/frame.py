@@ -199,7 +199,8 @@ def say_env_notes(settings: Settings) -> None:
 
 def connect(bridge: Bridge, names: Sequence[str]) -> None:
     """Connect servers; a line at the terminal shows which are awaited."""
-    console = console_beside("servers", "normal" if surface_of(sys.stderr).rewrites else None)
+    is_at_terminal = surface_of(sys.stderr).kind == "terminal"
+    console = console_beside("servers", "normal" if is_at_terminal else None)
     with on_stage(bridge, console) as stage:
         stage.console.wait_for_servers(names)
         stage.perform(lambda operations: operations.connect(*names, wait=True))

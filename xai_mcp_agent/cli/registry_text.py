@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..console.text import count, one_line
+from ..console.text import count, cut
 from ..core.json import JsonObject, as_text
 from ..core.shell import shell_command
 from .output import line
@@ -29,7 +29,7 @@ def result_text(server: FoundServer) -> Iterator[str]:
     """Yield a search result in a few lines."""
     version = f" {server.version}" if server.version else ""
     yield f"{server.name}{version} ({server.registry})"
-    about = one_line(server.description or server.title, _DESCRIPTION_CHARS)
+    about = cut(server.description or server.title, _DESCRIPTION_CHARS)
     if about:
         yield line(about, _INDENT)
 
@@ -87,7 +87,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
     about = as_text(document.server.get("description"))
     if about:
-        yield line(one_line(about, _DESCRIPTION_CHARS), _INDENT)
+        yield line(cut(about, _DESCRIPTION_CHARS), _INDENT)
     facts = (
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
         ("document", manifest.manifest_url), ("package", manifest.download_url),
@@ -96,7 +96,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     )  # fmt: skip
     for name, text in facts:
         if text:
-            yield line(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}", _INDENT)
+            yield line(f"{name}: {cut(text, _DESCRIPTION_CHARS)}", _INDENT)
 
 
 def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:

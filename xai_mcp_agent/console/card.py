@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..agent.events import (
     ModelAskedAgain,
@@ -22,6 +22,7 @@ from ..agent.events import (
     ToolStarted,
 )
 from ..core.json import JsonObject
+from ..secrets.redactor import redact_value
 from ..secrets.secrets import Mask
 from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
 from .notes import Note, Notes, about_text, totals_text
@@ -43,9 +44,7 @@ if TYPE_CHECKING:
 
 _HTML = Path(__file__).with_suffix(".html")
 
-# Characters in folds: of one, of all, and of each once all are used up. A browser draws them all.
-_FOLD_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
-_QUESTION_CHARS, _ANSWER_CHARS = 4_000, 50_000
+_FOLD_CHARS, _ANSWER_CHARS = 5_000, 50_000  # a browser draws all folds
 _OPENING_LINES, _OPENING_CHARS = 3, 300  # characters of a call's error
 _NOTE_LINES = 4  # further lines are folded
 # A card is drawn as a whole, so drawing is limited: interval, share of the time, bytes a second.
@@ -112,7 +111,6 @@ class RunCard:
         self._calls = dict[str, _CardCall]()  # calls by run and id, since a model may reuse an id
         self._has_tools = True
         self._speech = list[str]()  # of this turn, as it streams
-        self._room = _CARD_CHARS
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
@@ -173,7 +171,7 @@ class RunCard:
         self._view.about = clean(about_text(event))
         self._plain.append(f"== {self._name}: {self._view.about}")
         question = self._mask(event.asked.strip())
-        self._view.question = clean(opening(question, _QUESTION_CHARS, _QUESTION_CHARS))
+        self._view.question = _cut(question)
         self._has_tools = bool(event.tool_names)
         self._view.has_failed = bool(event.left_out and not self._has_tools)
 
@@ -181,13 +179,13 @@ class RunCard:
         self._speech, self._view.answer = [], ""
         text = self._mask(event.text.strip())
         if text and event.call_count:
-            self._view.entries.append(_macros().thought(markdown_as_html(self._cut(text))))
+            self._view.entries.append(_macros().thought(markdown_as_html(_cut(text))))
         elif text:
             self._view.answer = self._answer(text)
 
     def _start_call(self, event: ToolStarted) -> None:
         title = f"{event.tool}({short_arguments(event.arguments, self._mask)})"
-        arguments = self._cut(_pretty(event.arguments, self._mask))
+        arguments = _cut(_pretty(event.arguments, self._mask))
         key = len(self._view.entries)
         call = self._calls[event.call_id] = _CardCall(key, clean(title), arguments)
         self._view.entries.append(_macros().fold(call, key))
@@ -201,7 +199,7 @@ class RunCard:
         text = self._mask(event.result.text.strip()) or "(nothing)"
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
         # Masked again: pretty-printing decodes JSON's escapes.
-        call.result = self._cut(self._mask(lay_out(text, 2)) + notes)
+        call.result = _cut(self._mask(lay_out(text, 2)) + notes)
         if call.is_error:
             call.opening = code_marks_as_html(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
         self._view.entries[call.key] = _macros().fold(call, call.key)
@@ -216,7 +214,7 @@ class RunCard:
 
     def _fail(self, event: RunFailed) -> None:
         self.last_error = event.error
-        error = clean(opening(self._mask(event.error), _FOLD_CHARS, _FOLD_CHARS))
+        error = _cut(self._mask(event.error))
         self._view.error = code_marks_as_html(error)
         self._view.has_failed = True
         self._plain.append(f"!! {self._name} stopped: {error}")
@@ -238,14 +236,8 @@ class RunCard:
         if text.count("\n") >= _NOTE_LINES:
             text, _, body = text.partition("\n")
         key = len(self._view.entries)
-        details = self._cut(self._mask(body)) if body else ""
+        details = _cut(self._mask(body)) if body else ""
         self._view.entries.append(_macros().note(code_marks_as_html(text), details, key))
-
-    def _cut(self, text: str) -> str:
-        """Cut the text of a fold to its limit, and say how much more there is."""
-        beginning = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
-        self._room -= len(beginning)
-        return clean(beginning)
 
     def _answer(self, text: str) -> Markup:
         head = first_paragraphs(text, _ANSWER_CHARS)
@@ -284,17 +276,9 @@ def _pretty(arguments: JsonObject | None, mask: Mask) -> str:
     """Return arguments to read; secrets are masked before quoting, and again in the whole."""
     if arguments is None:
         return "(not readable)"
-    return mask(
-        json.dumps(_mask_values(arguments, mask), ensure_ascii=False, indent=2, default=str)
-    )
+    return mask(json.dumps(redact_value(arguments, mask), ensure_ascii=False, indent=2))
 
 
-def _mask_values(value: Any, mask: Mask) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, dict):
-        pairs = cast(JsonObject, value).items()
-        return {mask(name): _mask_values(inner, mask) for name, inner in pairs}
-    if isinstance(value, list):
-        return [_mask_values(inner, mask) for inner in cast(list[Any], value)]
-    return value
+def _cut(text: str) -> str:
+    """Cut a masked text to the limit of a fold, say how much more there is, and clean it."""
+    return clean(opening(text, _FOLD_CHARS, _FOLD_CHARS))

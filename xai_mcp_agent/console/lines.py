@@ -29,7 +29,6 @@ from .text import (
     marked_lines,
     opening,
     short_arguments,
-    shorten,
     wrap,
 )
 from .waiting import Clock, Waiting
@@ -175,23 +174,18 @@ class RunLines:
             self.say("  ", f"note: {note}")
 
     def _show_text(self, mark: str, title: str, text: str) -> None:
-        """Write a long text under its title, or a short one beside it; the lab folds the rest."""
+        """Write the beginning of a long text under its title, or a short text beside it."""
         text = clean(self._mask(text))  # masked before cutting: half a secret is not recognised
         width, after = self._voice.width, f"{self._body}   "
         if "\n" not in text and columns(f"{after}{title}: {text[:width]}") <= width:
             self.say(mark, f"{title}: {text}")
             return
         self.say(mark, title)
-        is_whole = self._is_verbose and self._voice.surface.kind != "lab"
-        limits = (MOST_CHARS,) * 2 if is_whole else (_RESULT_LINES, _RESULT_LINES * width)
-        head, more = shorten(text, *limits)
-        self._voice.lines(*(Line(x.rstrip()) for x in wrap(head, width, after, after)))
-        if more and self._voice.surface.kind == "lab":
-            # Masked again: pretty-printing decodes JSON's escapes.
-            whole = self._mask(lay_out(text, 2))
-            self._voice.fold(more, clean(opening(whole, MOST_CHARS, MOST_CHARS)), len(after))
-        elif more:
-            self._voice.lines(Line(after + more, "faint"))
+        limits = (_RESULT_LINES, _RESULT_LINES * width)
+        if self._is_verbose:
+            limits = (MOST_CHARS, MOST_CHARS)
+        lines = wrap(opening(text, *limits), width, after, after)
+        self._voice.lines(*(Line(x.rstrip()) for x in lines))
 
     def _short_error(self, result: ToolResult) -> str:
         text = self._mask(result.text.strip()) or "it failed and did not say why."

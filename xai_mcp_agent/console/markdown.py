@@ -28,7 +28,7 @@ _LONGEST_SCHEME = len("https")
 def markdown_as_html(text: str) -> Markup:
     """Return the text as HTML that is safe on any page and fetches nothing."""
     # Cleaned afterwards: an entity may spell an invisible character.
-    return _markup(clean(_parser().render(_encodable(clean(text)))))
+    return _markup(clean(_parser().render(clean(text))))
 
 
 def code_marks_as_html(text: str) -> Markup:
@@ -110,7 +110,3 @@ def _image(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 def _where(address: str) -> str:
     """Return the host of an address; of mail, the whole."""
     return f"<code>{html.escape(host_of(address) or address)}</code>"
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

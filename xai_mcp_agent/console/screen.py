@@ -13,7 +13,6 @@ from .surface import (
     EM_PER_COLUMN,
     Detail,
     Surface,
-    show_fold,
     show_link,
     surface_of,
     write_to_stdout,
@@ -25,6 +24,7 @@ logger = logging.getLogger(__name__)
 _NESTED = "    "
 _MOST_NESTED = 5  # deeper runs use the same indent; lines need their room
 _LABEL_COLUMNS = 16
+_LINK_MARGIN = 2.4  # em
 
 
 Write: TypeAlias = Callable[[str], None]
@@ -106,7 +106,7 @@ class Screen:
 
     def can_rewrite(self, voice: Voice) -> bool:
         """Return whether the last line can be rewritten now, without others' lines below it."""
-        return voice.surface.rewrites and len(self._roots) <= 1
+        return voice.surface.kind == "terminal" and len(self._roots) <= 1
 
     def show_status(self, voice: Voice, text: str) -> None:
         """Write a line that the next one replaces, if possible now."""
@@ -115,8 +115,7 @@ class Screen:
                 return
             room = voice.surface.width - 1 - columns(voice.prefix)
             line = voice.prefix + _cut_line(text, room)
-            # Without colours: the lab counts their codes as letters when it overwrites a line.
-            size = columns(line) if voice.surface.kind == "terminal" else _units(line)
+            size = columns(line)
             self._write(f"\r{line}{' ' * (self._status_columns - size)}")
             self._status_columns = size
 
@@ -169,13 +168,10 @@ class Voice:
 
         self._screen.put(write)
 
-    def fold(self, title: str, text: str, indent: int) -> None:
-        """Write a line that unfolds to a text, in the lab."""
-        self._in_lab(title, indent, lambda title, indent: show_fold(title, text, indent))
-
     def link(self, text: str, url: str) -> None:
         """Write a line that links to a page of ours, in the lab."""
-        self._in_lab(text, 4, lambda text, indent: show_link(text, url, indent))
+        content = f"{self.prefix.strip()} {text}".strip()
+        self._screen.put(lambda: show_link(content, url, self.margin + _LINK_MARGIN))
 
     def card(self, draw: Callable[[], None]) -> None:
         """Draw the card of this run between the lines of others, in the lab; the newest counts."""
@@ -188,13 +184,8 @@ class Voice:
 
     @property
     def margin(self) -> float:
-        """Return the indent of cards and links, in em."""
+        """Return the indent of cards, in em."""
         return _leading(self.prefix) * EM_PER_COLUMN
-
-    def _in_lab(self, text: str, indent: int, show: Callable[[str, int], None]) -> None:
-        prefix = self.prefix
-        content = f"{prefix.strip()} {text}".strip()
-        self._screen.put(lambda: show(content, indent + _leading(prefix)))
 
 
 def warn_beside_runs(text: str) -> None:
@@ -206,11 +197,6 @@ def _cut_line(text: str, width: int) -> str:
     """Cut the line to this many columns; its indent stays."""
     start = _leading(text)
     return text[:start] + cut(text[start:], width - start)
-
-
-def _units(text: str) -> int:
-    """Return the characters as a browser counts them: at least the number of columns."""
-    return max(columns(text), len(text.encode("utf-16-le", "replace")) // 2)
 
 
 def _leading(text: str) -> int:

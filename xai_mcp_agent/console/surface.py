@@ -30,13 +30,9 @@ _MOST_WIDTH = 100  # longer lines are hard to read
 EM_PER_COLUMN = 0.6  # of the lab's code font; its sanitizer allows no finer unit
 _ID_BYTES = 8  # of a card
 _reported_errors: set[type[Exception]] = set()
-_FOLD = (
-    '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
-    '<pre style="max-height:40em;overflow:auto">{more}</pre></details>'
-)
 _LINK = (
     '<div style="margin:0.3em 0 0.3em {margin:.1f}em;font-weight:bold">'
-    '<a href="{more}" target="_blank">{title}</a></div>'
+    '<a href="{url}" target="_blank">{text}</a></div>'
 )
 
 
@@ -69,11 +65,6 @@ class Surface:
         except OSError:
             return _USUAL_WIDTH
         return min(max(columns, _LEAST_WIDTH), _MOST_WIDTH) if columns else _USUAL_WIDTH
-
-    @property
-    def rewrites(self) -> bool:
-        """Return whether the last line can be rewritten."""
-        return self.kind != "plain"
 
 
 def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
@@ -137,14 +128,13 @@ def write_to_stdout(text: str) -> None:
         _report_once(reason)
 
 
-def show_fold(title: str, text: str, indent: int) -> None:
-    """Show a line that a click unfolds to a text, in the lab; it is never rendered."""
-    _display(_FOLD, title, "", text, indent)
+def show_link(text: str, url: str, margin: float) -> None:
+    """Show a line that links to a page of ours, in the lab; its margin is in em."""
+    # Imported here: only a kernel needs it, and has loaded it.
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-
-def show_link(text: str, url: str, indent: int) -> None:
-    """Show a line that links to a page of ours, in the lab."""
-    _display(_LINK, text, f": {url}", url, indent)
+    page = _LINK.format(margin=margin, text=html.escape(text), url=html.escape(url))
+    display({"text/html": page, "text/plain": f"{text}: {url}"}, raw=True)
 
 
 class CardOutput:
@@ -169,30 +159,17 @@ class CardOutput:
             self._is_there = True
 
     def _show(self, page: str, text: str, state: str, *, anew: bool) -> None:
-        from IPython.display import (  # imported here, as in `_display`
+        from IPython.display import (  # imported here, as in `show_link`
             display,  # pyright: ignore[reportUnknownVariableType]
             update_display,  # pyright: ignore[reportUnknownVariableType]
         )
 
         about = {"id": self._id, "state": state}
-        bundle = {CARD: about, "text/html": _encodable(page), "text/plain": _encodable(text)}
+        bundle = {CARD: about, "text/html": page, "text/plain": text}
         if anew:
             display(bundle, raw=True, display_id=f"{self._id} {state}")
         else:
             update_display(bundle, raw=True, display_id=f"{self._id} running")
-
-
-def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
-    # Imported here: only a kernel needs it, and has loaded it.
-    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
-
-    safe = html.escape(_encodable(more))
-    content = page.format(margin=indent * EM_PER_COLUMN, title=html.escape(title), more=safe)
-    display({"text/html": content, "text/plain": f"{' ' * indent}{title}{plain}"}, raw=True)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _detail(value: Any) -> Detail | None:

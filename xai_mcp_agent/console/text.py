@@ -91,7 +91,7 @@ def columns(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a cleaned text on one line of at most this many columns; dots mark a cut."""
+    """Return a text on one line of at most this many columns; dots mark a cut."""
     head = " ".join(text[: width * _MOST_CODES_PER_COLUMN].split())
     if len(text) <= width * _MOST_CODES_PER_COLUMN and columns(head) <= width:
         return head
@@ -109,12 +109,6 @@ def count(number: int, thing: str) -> str:
 def counts(numbers: Mapping[str, int]) -> str:
     """Return several counts: `3 tools, 1 prompt`."""
     return ", ".join(count(number, thing) for thing, number in numbers.items())
-
-
-def one_line(text: str, most_chars: int) -> str:
-    """Return the words of a text on one line, cut if it is long."""
-    words = " ".join(text.split())
-    return clip(words, most_chars)
 
 
 def wrap(text: str, width: int, first: str = "", after: str = "") -> list[str]:
@@ -174,21 +168,15 @@ def _is_address(words: str) -> bool:
     return words.startswith(("http://", "https://")) and " " not in words
 
 
-def shorten(text: str, most_lines: int, most_chars: int) -> tuple[str, str]:
-    """Return the beginning of a text, and how much more there is, or ""."""
+def opening(text: str, most_lines: int, most_chars: int) -> str:
+    """Return the beginning of a text, with a line that says how much more there is."""
     head = "\n".join(text[:most_chars].split("\n")[:most_lines])
     rest = text[len(head) :]
     if not rest:
-        return text, ""
+        return text
     lines = rest.count("\n")
     more = count(lines, "more line") if lines > 1 else count(len(rest), "more character")
-    return head, f"... {more}"
-
-
-def opening(text: str, most_lines: int, most_chars: int) -> str:
-    """Return the beginning of a text, with a line that says how much more there is."""
-    head, more = shorten(text, most_lines, most_chars)
-    return f"{head}\n{more}" if more else head
+    return f"{head}\n... {more}"
 
 
 def short_arguments(

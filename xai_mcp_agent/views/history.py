@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..console.text import count, counts, one_line, wrap
+from ..console.text import count, counts, cut, wrap
 from ..core.json import JsonObject
 from ..core.tools import FEATURES
 from ..history.event import Change, Event, Subject
@@ -266,7 +266,7 @@ def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
 
 def by_text(event: Event) -> str:
     """Return the agent or node that made a call, and its workflow; "" for a program."""
-    agent, node, workflow = (one_line(str(event.payload.get(x, "")), 60) for x in _WHO)
+    agent, node, workflow = (cut(str(event.payload.get(x, "")), 60) for x in _WHO)
     who = agent or node
     return f"{who} in {workflow}" if who and workflow else who
 
@@ -373,4 +373,4 @@ def _run_text(events: Sequence[Event]) -> str:
 
 
 def _short(reason: str) -> str:
-    return one_line(reason, _MOST_REASON_CHARS)
+    return cut(reason, _MOST_REASON_CHARS)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..console.text import one_line, wrap
+from ..console.text import cut, wrap
 from ..core.json import clip
 from ..planning.plan import FromResult, Missing, Parts, Plan, PlannedCall, Source, Value
 
@@ -46,7 +46,7 @@ def _conversion_words(field: str, conversion: str) -> Iterator[str]:
 
 
 def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
-    title = f"{_TITLES[plan.is_rough]} for: {one_line(plan.request, _REQUEST_CHARS)}"
+    title = f"{_TITLES[plan.is_rough]} for: {cut(plan.request, _REQUEST_CHARS)}"
     yield from wrap(title, width, "", _UNDER)
     for number, call in enumerate(plan.calls, 1):
         yield from _call_lines(number, call, width, with_reasons=with_reasons)
@@ -61,10 +61,10 @@ def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
 
 
 def _call_lines(number: int, call: PlannedCall, width: int, *, with_reasons: bool) -> Iterator[str]:
-    yield from wrap(f"{number}. {one_line(str(call.tool), _NAME_CHARS)}", width, "", _UNDER)
+    yield from wrap(f"{number}. {cut(str(call.tool), _NAME_CHARS)}", width, "", _UNDER)
     for name, source in call.arguments.items():
         why = _why(source) if with_reasons else ""
-        line = f"{one_line(name, _NAME_CHARS)}: {source_text(source)}"
+        line = f"{cut(name, _NAME_CHARS)}: {source_text(source)}"
         yield from wrap(f"{line} ({why})" if why else line, width, _UNDER, _DEEPER)
     if call.reasons and with_reasons:
         yield from wrap("; ".join(call.reasons), width, f"{_UNDER}- ", f"{_UNDER}  ")

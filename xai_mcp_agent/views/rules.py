@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..console.text import count, one_line, wrap
+from ..console.text import count, cut, wrap
 from ..core.approval import Ruling
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
@@ -116,6 +116,6 @@ def _name(key: ToolKey) -> str:
 
 
 def _names(keys: Sequence[ToolKey]) -> str:
-    names = ", ".join(one_line(_name(x), _NAME_CHARS) for x in keys[:_MOST_NAMES])
+    names = ", ".join(cut(_name(x), _NAME_CHARS) for x in keys[:_MOST_NAMES])
     more = len(keys) - _MOST_NAMES
     return f"{names} and {more:,} more" if more > 0 else names

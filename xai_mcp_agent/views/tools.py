@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
-from ..console.text import clean, count, counts, one_line, wrap
+from ..console.text import clean, count, counts, cut, wrap
 from ..core.json import JsonObject, clip
 from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
@@ -94,9 +94,9 @@ def choice_json(choice: Choice) -> JsonObject:
 
 def review_text(review: Review) -> str:
     """Return the lines to read before accepting a tool."""
-    alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
+    alike = f", and its name looks like {cut(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
-    title = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
+    title = f"{review.server}: {cut(review.name, 80)} {what}{alike} (digest {review.digest})"
     return "\n".join((title, *(f"    {line}" for line in review.lines)))
 
 
@@ -279,4 +279,4 @@ def _feature_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject
 
 
 def _short(text: str) -> str:
-    return one_line(text, _MOST_CHARS)
+    return cut(text, _MOST_CHARS)
