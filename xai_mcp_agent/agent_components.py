@@ -426,7 +426,7 @@ class AgentUseBuiltinTools(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.sources.use_builtin_tools(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -494,7 +494,7 @@ class AgentUseOpenAPI(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.sources.use_openapi(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -530,7 +530,7 @@ class AgentUseWorkflow(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.sources.use_workflow(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")

@@ -10,8 +10,8 @@ from typing import Any
 
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
-from xai_mcp_agent.canvas.sources import SourceChoice, use_source
-from xai_mcp_agent.canvas.toolbelts import make_toolbelt
+from xai_mcp_agent.canvas.sources import use_source
+from xai_mcp_agent.canvas.toolbelts import SourceChoice, make_toolbelt
 from xai_mcp_agent.core.tools import MCP
 
 from .tally import Tally

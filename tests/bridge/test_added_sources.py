@@ -11,8 +11,8 @@ from tests.support.bridges import names_of, status_of
 from tests.support.commands import write_settings
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.sources import SourceChoice, add_source
-from xai_mcp_agent.canvas.toolbelts import SOURCES, make_toolbelt
+from xai_mcp_agent.canvas.sources import add_source
+from xai_mcp_agent.canvas.toolbelts import SOURCES, SourceChoice, make_toolbelt
 from xai_mcp_agent.core.tools import FUNCTIONS
 from xai_mcp_agent.settings.sources import FunctionSettings
 

@@ -27,8 +27,8 @@ from tests.support.model_endpoint import calls
 from tests.support.processes import wait_until
 from tests.support.watchdog import compute_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SourceFailed, Tool, ToolKey
-from xai_mcp_agent.canvas.sources import SourceChoice, use_source
-from xai_mcp_agent.canvas.toolbelts import define_tool
+from xai_mcp_agent.canvas.sources import use_source
+from xai_mcp_agent.canvas.toolbelts import SourceChoice, define_tool
 from xai_mcp_agent.console.form import fields_of
 from xai_mcp_agent.console.question_page import Page
 from xai_mcp_agent.core.events import Inventory

@@ -11,7 +11,8 @@ from typing import Any
 
 from xai_mcp_agent.canvas import agents
 from xai_mcp_agent.canvas.ports import DEFAULT_TOOLBELT
-from xai_mcp_agent.canvas.sources import SourceChoice, use_source
+from xai_mcp_agent.canvas.sources import use_source
+from xai_mcp_agent.canvas.toolbelts import SourceChoice
 from xai_mcp_agent.core.tools import MCP
 
 _OF_AGENT = signature(agents.init_agent).parameters

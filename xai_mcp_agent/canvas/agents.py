@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeGuard, cast
 
@@ -15,9 +15,7 @@ from ..core.errors import BadSetting, UnknownAgent
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, join_names
 from ..secrets.secrets import Secrets
-from .model_settings import (
-    NODE as MODEL_NODE,
-)
+from .model_settings import NODE as MODEL_NODE
 from .model_settings import (
     as_run_limits,
     env_of,
@@ -28,20 +26,15 @@ from .model_settings import (
     with_prices,
     without_service,
 )
-from .ports import BELT, inputs, mapping, names, optional
+from .ports import inputs
 from .toolbelts import (
-    APPROVAL,
-    FILTERS,
-    PLANNING_TOOLS,
-    PREFERENCES,
-    REQUIRED,
+    IS_IMPLICIT,
     SERVERS,
     SOURCES,
     TOOLBELTS,
-    approval_in,
     collect_spec,
     declared_toolbelts,
-    filter_in,
+    tools_in,
 )
 from .workflow_thread import is_running
 
@@ -58,14 +51,13 @@ _REPLACES = "replaces_another"
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
 _MAX_NAMES = 5  # of toolbelts, in a notice
-_IS_IMPLICIT = "is_implicit"  # key of a toolbelt's spec and of an agent: no wire leads from it
 
 
 def set_up_agent(ctx: Any, node: Any) -> None:
     """Set up the agent of an AgentInit; see `init_agent`."""
     ports = _agent_ports(node)
     if not ports["toolbelt_spec"] and (belt := _only_toolbelt(ctx, node)):
-        ports["toolbelt_spec"] = {**collect_spec(ctx, belt), _IS_IMPLICIT: True}
+        ports["toolbelt_spec"] = {**collect_spec(ctx, belt), IS_IMPLICIT: True}
     init_agent(ctx, **ports)
 
 
@@ -289,31 +281,17 @@ def notes_on(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[tuple[str, s
 
 def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
     name = agent.get("toolbelt_name")
-    if agent.get(_IS_IMPLICIT):
+    if agent.get(IS_IMPLICIT):
         return "--", f"this agent has the toolbelt {name!r}: it is the only one, and none is wired."
     keys = ("toolbelt_name", "agent_toolbelt", f"enabled_{SERVERS}", f"enabled_{SOURCES}")
-    if any(map(agent.get, keys)):
-        return "", ""
-    if not ctx.get(TOOLBELTS):
-        return _choice_note(declared_toolbelts(ctx))
     belts_in_use = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
-    free = [x for x in ctx[TOOLBELTS] if x not in belts_in_use]
-    if not free:
+    belts = ctx.get(TOOLBELTS) or declared_toolbelts(ctx)
+    free = [repr(x) for x in belts if x not in belts_in_use]
+    if not free or any(map(agent.get, keys)):
         return "", ""
     return "!!", (
-        f"this agent has no tools, and no agent has the toolbelt {free[0]!r}. Draw a line from "
-        "`toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
-    )
-
-
-def _choice_note(belts: Sequence[str]) -> tuple[str, str]:
-    """Return the notice about an agent without tools in a workflow without AgentMakeToolbelt."""
-    if not belts:
-        return "", ""
-    names = join_names([repr(x) for x in belts], _MAX_NAMES)
-    return "!!", (
-        f"this agent has no tools, because none of the toolbelts {names} is wired. Place "
-        "AgentMakeToolbelt with the name of one before AgentInit, and wire `toolbelt_spec`."
+        f"this agent has no tools, and no agent has the toolbelt {join_names(free, _MAX_NAMES)}. "
+        "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
     )
 
 
@@ -326,34 +304,6 @@ def learn_keys(ctx: Any, secrets: Secrets) -> None:
 
 def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and cast(dict[str, Any], value).keys() >= _FIELDS
-
-
-def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
-    """Return the entries of a toolbelt's spec, under the agent's keys.
-
-    Raises:
-        BadSetting: the value on that port is not a toolbelt's spec.
-    """
-    values = mapping(spec, port, node)
-    drawn_tools = mapping(values.get("standard_tools"), f"{port}.standard_tools", node)
-    lock = values.get("lock_tools")
-    lock = lock if lock == "first" else bool(lock)
-    tools: dict[str, Any] = {"agent_toolbelt": drawn_tools, "lock_tools": lock}
-    tools[PLANNING_TOOLS] = bool(values.get(PLANNING_TOOLS))
-    tools["toolbelt_name"] = optional(values.get("toolbelt"), f"{port}.toolbelt", node)
-    tools["tool_approval"] = approval_in(values.get(APPROVAL), f"{port}.{APPROVAL}", node)
-    lists = (*PREFERENCES, REQUIRED)
-    tools |= {key: names(values.get(key), f"{port}.{key}", node) for key in lists}
-    tools[FILTERS] = mapping(values.get(FILTERS), f"{port}.{FILTERS}", node)
-    for name, value in tools[FILTERS].items():
-        filter_in(value, f"{port}.{FILTERS}.{name}")
-    tools[_IS_IMPLICIT] = bool(values.get(_IS_IMPLICIT))
-    for key in (SERVERS, SOURCES):
-        entries: Any = values.get(key) or []
-        if not isinstance(entries, list | tuple):
-            raise BadSetting(f"`{key}` in `{port}` of {node} is not a list. Wire {BELT} to it.")
-        tools[f"enabled_{key}"] = list(cast(list[str], entries))
-    return tools
 
 
 def _model_in(

@@ -22,11 +22,10 @@ from ..planning.plan_run import PlanRun
 from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
-from .agents import tools_in
 from .at_node import Stage, at_node, on_stage, recorder
 from .drawn_tools import collect_drawn_tools
 from .ports import file_on, inputs, outputs
-from .toolbelts import preferences_of, tool_choice
+from .toolbelts import preferences_of, tool_choice, tools_in
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
 _WIDTH = 1_000  # of a text on a port: whoever shows it wraps it

@@ -93,7 +93,8 @@ def _names_or_none(value: Any, port: str, node: str) -> list[str] | None:
     return names(value, port, node)
 
 
-def _flag(value: Any, _port: str, _node: str) -> bool:
+def flag(value: Any, _port: str, _node: str) -> bool:
+    """Return whether the value on a port is true."""
     return bool(value)
 
 
@@ -239,5 +240,5 @@ def _kind(value: Any) -> str:
 _READERS: dict[str, Callable[[Any, str, str], Any]] = {
     "int": whole,
     "float": positive,
-    "bool": _flag,
+    "bool": flag,
 }

@@ -23,9 +23,8 @@ from ..views.history import event_json, events_text
 from ..views.search import explained_json, explained_text, match_json, match_text
 from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text
-from .agents import tools_in
 from .at_node import AtNode, at_node
-from .toolbelts import preferences_of, tool_choice
+from .toolbelts import preferences_of, tool_choice, tools_in
 
 _SEARCH, _EXPLAIN, _HISTORY = "MCPSearchTools", "MCPExplainTool", "MCPToolHistory"
 _DEFAULT_LIMIT = 10

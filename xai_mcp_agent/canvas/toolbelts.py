@@ -8,6 +8,7 @@ choice of their tools, and `required_sources_` for sources without which a run f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..bridge.context import OperationContext
@@ -18,7 +19,7 @@ from ..core.json import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
-from .ports import DEFAULT_TOOLBELT, names, optional
+from .ports import BELT, DEFAULT_TOOLBELT, flag, mapping, names, optional
 from .workshop.run import watch
 
 _MAKE = "AgentMakeToolbelt"
@@ -26,15 +27,34 @@ SERVERS, SOURCES = "mcp_servers", "sources"
 """Keys of a toolbelt's spec; with the toolbelt's name, of `ctx`; after `enabled_`, of an agent."""
 FILTERS, REQUIRED = "tool_filters", "required_sources"
 """The same; of an agent without a prefix."""
-APPROVAL = "approval"
-"""Key of a toolbelt's spec: approval words for patterns of tools."""
 PLANNING_TOOLS = "planning_tools"
 """Key of a toolbelt's spec and of an agent: whether it has the tools for choosing and planning."""
+IS_IMPLICIT = "is_implicit"
+"""The same: whether no wire leads from an AgentMakeToolbelt."""
 TOOLBELTS = "made_toolbelts"
 """Key of `ctx`: the names of the toolbelts that were made in this run."""
-PREFERENCES = "always_shown_tools", "blocked_tools", "trusted_tools"
-"""Keys of a toolbelt's spec and of an agent; with the toolbelt's name, of `ctx`."""
-_WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
+_PREFERENCES = "always_shown_tools", "blocked_tools", "trusted_tools"
+# The lists of a toolbelt's spec that it has only if they are not empty.
+_LISTS = (SOURCES, REQUIRED, *_PREFERENCES)
+
+
+@dataclass(frozen=True)
+class SourceChoice:
+    """A node's use of a source: for which toolbelt, which tools, and whether it is required."""
+
+    toolbelt: str = DEFAULT_TOOLBELT
+    tools: ToolFilter = EVERYTHING
+    is_required: bool = False
+
+    @classmethod
+    def of(cls, ports: Mapping[str, Any]) -> SourceChoice:
+        """Read the ports. An empty list on `tools` means no tools."""
+        only = ports.get("tools")
+        tools = ToolFilter(
+            None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
+        )
+        belt = ports.get("toolbelt_name") or DEFAULT_TOOLBELT
+        return cls(belt, tools, bool(ports.get("required")))
 
 
 def define_tool(
@@ -64,22 +84,19 @@ def define_tool(
     )
 
 
-def filter_in(value: Any, where: str) -> ToolFilter:
-    """Return a filter from a toolbelt's spec.
+def add_to_toolbelt(ctx: Any, key: str, name: str, choice: SourceChoice) -> None:
+    """Add a source or group to the toolbelt of the choice; `key` is `SERVERS` or `SOURCES`.
 
-    Raises:
-        BadSetting: it is not a filter; a guess could let in unwanted tools.
+    If several nodes add it, the toolbelt has what one of them takes and none excludes.
     """
-    if not isinstance(value, Mapping):
-        raise BadSetting(f"`{where}` contains something that is not a dict. {_WIRE_FILTER}")
-    values = cast(Mapping[str, Any], value)
-    if wrong := [x for x in values if x not in ("only", "except")]:
-        raise BadSetting(f"`{where}` has the unknown key {wrong[0]!r}. {_WIRE_FILTER}")
-    only, without = values.get("only"), values.get("except")
-    return ToolFilter(
-        None if only is None else tuple(names(only, where, _MAKE)),
-        tuple(names(without, where, _MAKE)),
-    )
+    belt, tools = choice.toolbelt, choice.tools
+    filters: dict[str, ToolFilter] = ctx.setdefault(f"{FILTERS}_{belt}", {})
+    if name in ctx.get(f"{key}_{belt}", ()):
+        tools = filters.pop(name, EVERYTHING).joined(tools)
+    if tools != EVERYTHING:
+        filters[name] = tools
+    for each in (key, REQUIRED) if choice.is_required else (key,):
+        _append(ctx, each, belt, [name])
 
 
 def make_toolbelt(
@@ -104,7 +121,7 @@ def make_toolbelt(
     ctx[TOOLBELTS] = [*(x for x in ctx.get(TOOLBELTS) or () if x != toolbelt), toolbelt]
     lock: DefinitionLock = "first" if lock_first else bool(lock_tools)
     more = {
-        APPROVAL: approval_in(approval, APPROVAL, _MAKE),
+        "approval": approval_in(approval, "approval", _MAKE),
         PLANNING_TOOLS: bool(planning_tools),
         "lock_tools": lock,
     }
@@ -113,18 +130,28 @@ def make_toolbelt(
 
 def collect_spec(ctx: Any, toolbelt: str) -> dict[str, Any]:
     """Return a toolbelt's spec as far as earlier nodes have set it."""
-    filters = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
     more = {
-        SOURCES: list(ctx.get(f"{SOURCES}_{toolbelt}") or []),
-        FILTERS: {x: y for x, y in filters.items() if filter_in(y, FILTERS) != EVERYTHING},
-        REQUIRED: list(ctx.get(f"{REQUIRED}_{toolbelt}") or []),
-        **{key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES},
+        FILTERS: dict(ctx.get(f"{FILTERS}_{toolbelt}") or {}),
+        **{key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in _LISTS},
     }
     return {
         "toolbelt": toolbelt,
         "standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {}),
         SERVERS: list(ctx.get(f"{SERVERS}_{toolbelt}") or []),
         **{key: value for key, value in more.items() if value},
+    }
+
+
+def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
+    """Return the entries of a toolbelt's spec, under the agent's keys.
+
+    Raises:
+        BadSetting: the value on that port is not a toolbelt's spec.
+    """
+    values = mapping(spec, port, node)
+    return {
+        key_of_agent: read(values.get(key), f"{port}.{key}", node)
+        for key, (key_of_agent, read) in _SPEC.items()
     }
 
 
@@ -158,16 +185,14 @@ def tool_choice(agent: Mapping[str, Any], context: OperationContext) -> ToolChoi
         SettingsError: one of its groups is invalid.
     """
     lists = [cast(list[str], agent.get(f"enabled_{x}") or []) for x in (SERVERS, SOURCES)]
-    specs: Mapping[str, Any] = agent.get(FILTERS) or {}
-    filters = {name: filter_in(x, FILTERS) for name, x in specs.items()}
-    return context.choice([name for names in lists for name in names], filters)
+    return context.choice([name for names in lists for name in names], agent.get(FILTERS))
 
 
 def prefer_tools(
     ctx: Any,
-    trusted: Any = None,
-    blocked: Any = None,
-    always_shown: Any = None,
+    trusted: list[str] | None = None,
+    blocked: list[str] | None = None,
+    always_shown: list[str] | None = None,
     toolbelt_name: str = "",
 ) -> None:
     """Rank tools first in a search, remove them, or always show them.
@@ -175,16 +200,45 @@ def prefer_tools(
     Each argument is a list of patterns, see `Preferences`.
     """
     belt = toolbelt_name or DEFAULT_TOOLBELT
-    for key, patterns in zip(PREFERENCES, (always_shown, blocked, trusted), strict=True):
-        _add(ctx, key, belt, patterns or [])
+    for key, patterns in zip(_PREFERENCES, (always_shown, blocked, trusted), strict=True):
+        _append(ctx, key, belt, patterns or [])
 
 
 def preferences_of(agent: Mapping[str, Any]) -> Preferences:
     """Return the preferences of an agent's toolbelt."""
-    always_shown, blocked, trusted = (tuple(agent.get(key) or ()) for key in PREFERENCES)
+    always_shown, blocked, trusted = (tuple(agent.get(key) or ()) for key in _PREFERENCES)
     return Preferences(always_shown, blocked, trusted)
 
 
-def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:
-    entries = ctx.setdefault(f"{key}_{toolbelt}", [])
-    entries += [x for x in dict.fromkeys(patterns) if x not in entries]
+def _append(ctx: Any, key: str, toolbelt: str, entries: list[str]) -> None:
+    """Add the new ones of these entries to a list of `ctx`."""
+    before = ctx.get(f"{key}_{toolbelt}", [])
+    ctx[f"{key}_{toolbelt}"] = list(dict.fromkeys((*before, *entries)))
+
+
+def _filters(value: Any, port: str, node: str) -> dict[str, ToolFilter]:
+    """Return the filters in a spec. To guess what another value means could let in tools."""
+    filters = mapping(value, port, node)
+    if not all(isinstance(x, ToolFilter) for x in filters.values()):
+        raise BadSetting(f"`{port}` of {node} is not made by our nodes. Wire {BELT} to it.")
+    return filters
+
+
+def _lock(value: Any, _port: str, _node: str) -> DefinitionLock:
+    return "first" if value == "first" else bool(value)
+
+
+_SPEC: Mapping[str, tuple[str, Callable[[Any, str, str], Any]]] = {
+    "toolbelt": ("toolbelt_name", optional),
+    "standard_tools": ("agent_toolbelt", mapping),
+    SERVERS: (f"enabled_{SERVERS}", names),
+    SOURCES: (f"enabled_{SOURCES}", names),
+    FILTERS: (FILTERS, _filters),
+    REQUIRED: (REQUIRED, names),
+    **{key: (key, names) for key in _PREFERENCES},
+    "approval": ("tool_approval", approval_in),
+    "lock_tools": ("lock_tools", _lock),
+    PLANNING_TOOLS: (PLANNING_TOOLS, flag),
+    IS_IMPLICIT: (IS_IMPLICIT, flag),
+}
+"""The keys of a toolbelt's spec, each with the agent's key and how it is read."""
