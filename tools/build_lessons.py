@@ -88,21 +88,21 @@ def draw_a_tool(flow: Workflow, solved: bool) -> None:
     flow.explain(
         belt,
         "1. An agent",
-        "It has no server, only the tool that is drawn below. Press Run, then drag the canvas up.",
+        "It has no server, only the tool that is drawn below. Press Run.",
     )
     flow.explain(
         run,
-        "3. Whose badge?",
-        "Double-click the text, put your name there, and run again.",
+        "2. Whose badge?",
+        "Double-click the text, and put your name there. Then drag the canvas up.",
     )
     tool, text = _badge(flow)
     output = [flow.node("AgentToolOutput", results=[text["out_str"]])] if solved else []
     flow.side(tool, text, *output)
     flow.explain(
         tool,
-        "2. A tool of your own",
+        "3. A tool of your own",
         "It makes a text and gives it to nobody. Drag AgentToolOutput from the palette to its "
-        "right. Join the arrows, and draw a line from out_str to results.",
+        "right. Join the arrows, draw a line from out_str to results, and run again.",
     )
 
 

@@ -129,12 +129,13 @@ STEPS: Mapping[str, Sequence[Step]] = {
         _by(Mouse.edit, "the sea", "travel"), Learner.save_and_run,
     ),
     "draw_a_tool": (
-        Learner.open_and_run, _drop_output, _by(Mouse.join, "FormatString", "AgentToolOutput"),
+        Learner.open_and_run, _by(Mouse.edit, "Ada Lovelace", "Grace Hopper"), _drop_output,
+        _by(Mouse.join, "FormatString", "AgentToolOutput"),
         _by(
             Mouse.wire, "FormatString", "parameter-out-string-out_str",
             "AgentToolOutput", "parameter-dynalist-results",
         ),
-        _by(Mouse.edit, "Ada Lovelace", "Grace Hopper"), Learner.save_and_run,
+        Learner.save_and_run,
     ),
     "servers_and_memory": (
         Learner.open_and_run, _splice_second_server,
