@@ -116,7 +116,7 @@ def test_a_document_of_anything_is_read_or_refused(server: Any, meta: Any):
     if document.refused:
         return
     read = read_server(document.server)
-    assert manifest_of(document).as_json()["name"] == document.name
+    assert manifest_of(document, {}).as_json()["name"] == document.name
     try:
         composition = compose(read, "it", allow=("image-tag", "runtime-options", "secret-argument"))
     except (Refused, BadSetting):

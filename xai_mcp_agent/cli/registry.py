@@ -196,7 +196,7 @@ def add(
     check_free(own, loaded, file, _NAME_FIX)
     with _open_registries(frame, loaded) as registries:
         listing = registries.find(name, registry=registry, version=version, offline=offline)
-        if accept_change and listing.alarms:
+        if accept_change and listing.alarm:
             listing = registries.accept(listing)
         make = partial(
             registries.offer, listing, own, allow=allowances, prefer=prefer,
@@ -218,7 +218,7 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
     frame.print_lines(offer_text(offer))
     if offer.alarms:
         why = " ".join(x.text for x in offer.alarms)
-        is_changed = bool(offer.listing.alarms)
+        is_changed = offer.listing.alarm is not None
         step = "If you know why it changed, add --accept-change." if is_changed else ""
         error = f"Nothing was written. {why} {step or 'Ask its publisher.'}"
         if frame.as_json:
@@ -321,7 +321,7 @@ def _write(offer: Offer, file: Path) -> None:
 
 def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     """Ask the person at the terminal for missing values; return none without a terminal."""
-    needs = [x for x in offer.composition.needs if not x.is_secret]
+    needs = [x for x in offer.composition.needs if not x.spec.is_secret]
     if not needs or why_not_here():
         return {}
     schema: JsonObject = {"type": "object", "properties": {x.variable: _field(x) for x in needs}}
@@ -336,11 +336,11 @@ def _ask_for_inputs(offer: Offer) -> dict[str, str]:
 
 
 def _field(need: Need) -> JsonObject:
-    field: JsonObject = {"type": _FIELD_TYPES.get(need.format, "string")}
+    field: JsonObject = {"type": _FIELD_TYPES.get(need.spec.format, "string")}
     field["title"] = need.variable
-    about = ", ".join(x for x in (need.description, need.placeholder) if x)
+    about = ", ".join(x for x in (need.spec.description, need.spec.placeholder) if x)
     field["description"] = about or f"for {need.where}"
-    return field | ({"enum": list(need.choices)} if need.choices else {})
+    return field | ({"enum": list(need.spec.choices)} if need.spec.choices else {})
 
 
 def _as_text(value: Any) -> str:

@@ -103,10 +103,10 @@ def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
     if needs:
         yield title
     for need in needs:
-        about = need.description or f"for {need.where}"
-        secret = ", a secret: only as an environment variable" if need.is_secret else ""
-        choices = f", one of {', '.join(need.choices)}" if need.choices else ""
-        example = f", such as {need.placeholder}" if need.placeholder else ""
+        about = need.spec.description or f"for {need.where}"
+        secret = ", a secret: only as an environment variable" if need.spec.is_secret else ""
+        choices = f", one of {', '.join(need.spec.choices)}" if need.spec.choices else ""
+        example = f", such as {need.spec.placeholder}" if need.spec.placeholder else ""
         yield line(f"{need.variable}: {about}{choices}{example}{secret}", _INDENT)
 
 
@@ -127,7 +127,7 @@ def offer_json(offer: Offer) -> JsonObject:
         "registry": listing.registry.name,
         "manifest": offer.manifest.as_json(),
         "versions": list(listing.versions),
-        "digest": listing.digest,
+        "digest": listing.document.digest,
         "signals": list(offer.signals),
         "alarm": bool(offer.alarms),
         "name": offer.name,
@@ -139,5 +139,15 @@ def offer_json(offer: Offer) -> JsonObject:
 
 
 def _needs_json(needs: Iterable[Need]) -> list[JsonObject]:
-    names = ("variable", "name", "where", "description", "format", "choices")
-    return [{x: getattr(need, x) for x in names} | {"secret": need.is_secret} for need in needs]
+    return [
+        {
+            "variable": x.variable,
+            "name": x.name,
+            "where": x.where,
+            "description": x.spec.description,
+            "format": x.spec.format,
+            "choices": x.spec.choices,
+            "secret": x.spec.is_secret,
+        }
+        for x in needs
+    ]

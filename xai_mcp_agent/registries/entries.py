@@ -19,7 +19,6 @@ from .server_json import (
     RUNNERS,
     Package,
     Refused,
-    RegistryArgument,
     RegistryInput,
     Remote,
     Server,
@@ -38,7 +37,6 @@ ALLOWED = {
 _ORDER = (REMOTE_TYPES[0], *RUNNERS, REMOTE_TYPES[1])
 # npx and dnx ask before they fetch a package, and no one could answer.
 _OWN_OPTIONS = {"npm": ("-y",), "oci": ("run", "-i", "--rm")}
-_IMPLIED_OPTIONS = {"-y", "--yes", "run", "-i", "--interactive", "--rm"}
 # Any other option may fetch from elsewhere, or open the machine to the server.
 _HARMLESS_OPTIONS = {
     "npm": {"-y", "--yes", "-q", "--quiet", "--silent"},
@@ -55,18 +53,17 @@ _NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9]+")
 class Need:
     """A value that only a person can provide, in the environment variable `variable`.
 
-    `where` names the part of the entry that needs it.
+    `where` names the part of the entry that needs it, and `spec` describes it.
     """
 
     variable: str
-    name: str
     where: str
-    description: str = ""
-    is_secret: bool = False
-    is_required: bool = True
-    format: str = "string"
-    choices: tuple[str, ...] = ()
-    placeholder: str = ""
+    spec: Variable
+
+    @property
+    def name(self) -> str:
+        """The name of the value for a person."""
+        return self.spec.label.lstrip("-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,6 @@ class _Composer:
         self._person_values, self._allow, self._other_variables = values, allow, other_variables
         self._consumed: set[str] = set()
         self._needs: dict[str, Need] = {}
-        self._optional: dict[str, Need] = {}
         self._remarks: list[str] = []
         self._risks: list[str] = []
 
@@ -156,11 +152,12 @@ class _Composer:
             raise _Unusable(problem)
         entry = self._remote(way) if isinstance(way, Remote) else self._package(way)
         if unused := sorted({*self._person_values} - self._consumed):
-            names = ", ".join(sorted({*self._needs, *self._optional})) or "nothing"
+            names = ", ".join(sorted(self._needs)) or "nothing"
             raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {names}.")
-        optional = (x for x in self._optional.values() if x.variable not in self._needs)
+        needs = self._needs.values()
         return Composition(
-            entry, way, tuple(self._needs.values()), tuple(optional), tuple(self._remarks),
+            entry, way, tuple(x for x in needs if x.spec.is_required),
+            tuple(x for x in needs if not x.spec.is_required), tuple(self._remarks),
             tuple(dict.fromkeys(self._risks)), passed_over,
         )  # fmt: skip
 
@@ -209,9 +206,10 @@ class _Composer:
             risk = f"{runner} is given {' '.join(risky)}"
             self._require("runtime-options", False, risk)
             self._risks.append(risk)
+        own_options = _OWN_OPTIONS.get(package.type, ())
         words = [
-            *_OWN_OPTIONS.get(package.type, ()),
-            *(x for x in options if x not in _IMPLIED_OPTIONS),
+            *own_options,
+            *(x for x in options if x not in own_options),
             *(x for name in sorted(environment) if package.type == "oci" for x in ("-e", name)),
             *self._package_words(package, self._words(package.package_arguments)),
         ]
@@ -225,19 +223,17 @@ class _Composer:
 
     def _package_words(self, package: Package, arguments: list[str]) -> list[str]:
         name, version = package.identifier, package.version
-        match package.type:
-            case "npm":
-                return [f"{name}@{version}", *arguments]
-            case "pypi":
-                self._remarks.append(
-                    "uvx starts the command that has the name of the package. If its command has "
-                    f"another name, write `--from {name}=={version}` and that name instead."
-                )
-                return [f"{name}=={version}", *arguments]
-            case "nuget":
-                return [f"{name}@{version}", "--yes", *(["--", *arguments] if arguments else [])]
-            case _:
-                return [self._image(package), *arguments]
+        if package.type == "oci":
+            return [self._image(package), *arguments]
+        if package.type == "nuget":
+            return [f"{name}@{version}", "--yes", *(["--", *arguments] if arguments else [])]
+        if package.type == "npm":
+            return [f"{name}@{version}", *arguments]
+        self._remarks.append(
+            "uvx starts the command that has the name of the package. If its command has "
+            f"another name, write `--from {name}=={version}` and that name instead."
+        )
+        return [f"{name}=={version}", *arguments]
 
     def _image(self, package: Package) -> str:
         image, (tag, has_digest) = package.identifier, tag_and_digest(package.identifier)
@@ -248,10 +244,10 @@ class _Composer:
         self._require("image-tag", has_digest, reason)
         return image
 
-    def _words(self, arguments: Iterable[RegistryArgument]) -> list[str]:
+    def _words(self, arguments: Iterable[RegistryInput]) -> list[str]:
         return [word for argument in arguments for word in self._words_of(argument)]
 
-    def _words_of(self, argument: RegistryArgument) -> list[str]:
+    def _words_of(self, argument: RegistryInput) -> list[str]:
         """Return the words of an argument: its flag and its value, or none if it is omitted.
 
         A flag and its value are two words, which every program understands; a value that begins
@@ -285,10 +281,11 @@ class _Composer:
         if text is not None:
             variables = spec.variables if isinstance(spec, RegistryInput) else dict[str, Variable]()
             return self._fill(text, variables, where)
+        same = self._needs.setdefault(need.variable, need)
         if not spec.is_required:
-            self._optional.setdefault(need.variable, need)
             return None
-        self._needs.setdefault(need.variable, need)
+        if not same.spec.is_required:
+            self._needs[need.variable] = need
         return f"${{{need.variable}}}"
 
     def _fill(self, text: str, variables: Mapping[str, Variable], where: str) -> str:
@@ -321,10 +318,7 @@ class _Composer:
             variable = spec.name
         elif variable in self._other_variables or not variable.startswith(f"{self._prefix}_"):
             variable = f"{self._prefix}_{variable}"
-        return Need(
-            variable, spec.label.lstrip("-"), where, spec.description, spec.is_secret,
-            spec.is_required, spec.format, spec.choices, spec.placeholder,
-        )  # fmt: skip
+        return Need(variable, where, spec)
 
     def _value_of(self, need: Need) -> str | None:
         for key in (need.variable, need.name):
@@ -343,7 +337,7 @@ def _escape(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _is_switch(argument: RegistryArgument) -> bool:
+def _is_switch(argument: RegistryInput) -> bool:
     """Return whether nothing indicates that a flag takes a value."""
     hints = (argument.value_hint, argument.description, argument.placeholder, argument.choices)
     has_value = argument.value is not None or argument.default is not None
@@ -358,14 +352,14 @@ def _check_value(need: Need, value: str) -> str:
     """
     if value.startswith("${") and value.endswith("}"):
         return value
-    if need.is_secret:
+    if need.spec.is_secret:
         raise BadSetting(
             f"{need.name} is a secret, and is never written into settings. Set the environment "
             f"variable {need.variable} instead; the entry takes it from there."
         )
     if not value.isprintable():
         raise BadSetting(f"{need.name} has a control character, which no program accepts.")
-    choices = need.choices or (("true", "false") if need.format == "boolean" else ())
+    choices = need.spec.choices or (("true", "false") if need.spec.format == "boolean" else ())
     if choices and value not in choices:
         raise BadSetting(f"{need.name} is {value!r}. Give one of {', '.join(choices)}.")
     return value

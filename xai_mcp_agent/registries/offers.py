@@ -20,19 +20,18 @@ from ..core.places import INTERNET, place_of_host
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import FetchLimits, HttpStatusError
 from .entries import Composition, Need, compose
-from .readers import NpmPackage, npm_address, npm_package
+from .readers import npm_address, npm_package
 from .server_json import (
     NAME_CHARS,
     Package,
     Refused,
     RegistryDocument,
-    RegistryError,
     Remote,
     clean_text,
     read_server,
     tag_and_digest,
 )
-from .store import Alarm
+from .store import Alarm, alarm_of
 
 NOT_FOUND = 404
 # For one question about one server, while a person waits.
@@ -42,7 +41,7 @@ Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
 """good: proved or pinned. told: as the registry says. unknown: unverified. warning: look twice.
 alarm: it must not be used."""
 
-_MAX_ITEMS = 100  # tags, dependencies
+_SCHEMA = re.compile(r"([^/]+)/[^/]+/?$")  # the folder of a schema is its version
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
 _MAX_EDITS = 2  # between two names that look alike
 _CHARS_PER_EDIT = 6  # shorter names may differ less
@@ -85,21 +84,22 @@ class RegistryManifest:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One version of a server in one registry.
-
-    `alarms` say that its content changed; `note` says why the registry could not be asked.
-    """
+    """One version of a server in one registry; `note` says why the registry could not be asked."""
 
     registry: RegistrySettings
     document: RegistryDocument
     versions: tuple[str, ...]
-    alarms: tuple[Alarm, ...] = ()
     note: str = ""
 
     @property
-    def digest(self) -> str:
-        """The digest of its document."""
-        return self.document.digest
+    def alarm(self) -> Alarm | None:
+        """The alarm that its content has changed, if it has."""
+        return alarm_of(self.document)
+
+    @property
+    def is_npm(self) -> bool:
+        """Whether its name is that of an npm package, without a namespace to prove."""
+        return self.registry.type == "npm"
 
     @property
     def status(self) -> str:
@@ -109,7 +109,7 @@ class Listing:
     @property
     def manifest(self) -> RegistryManifest:
         """The manifest from the registry alone, without the package's own data."""
-        return manifest_of(self.document)
+        return manifest_of(self.document, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,13 @@ def make_offer(
     """
     configured, document = configured or {}, listing.document
     _check_status(listing, allow)
-    server = read_server(document.server, has_namespace=document.has_namespace)
+    server = read_server(document.server, is_npm=listing.is_npm)
     other_variables = _VARIABLE.findall(json.dumps(configured, default=str))
     composition = compose(
         server, name, values=values, allow=allow, prefer=prefer, other_variables=other_variables
     )
     package = _ask_npm(listing, composition, offline=offline)
-    signals = tuple(signals_of(listing, composition, package, name, configured))
-    manifest = manifest_of(document, package if isinstance(package, NpmPackage) else None)
+    manifest = manifest_of(document, package if isinstance(package, dict) else {})
     origin = {
         "from": listing.registry.origin_name,
         "name": document.name,
@@ -173,6 +172,7 @@ def make_offer(
         "disabled": True,
         "registry": {key: x for key, x in origin.items() if x},
     }
+    signals = tuple(signals_of(listing, composition, package, name, configured))
     return Offer(listing, name, composition, entry, manifest, signals)
 
 
@@ -189,8 +189,8 @@ def _check_status(listing: Listing, allow: Collection[str]) -> None:
         )
 
 
-def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> NpmPackage | str:
-    """Ask npm about the package of a version; return the reason if npm was not asked.
+def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> JsonObject | str:
+    """Return the package of a version as npm has it, or why it is not known.
 
     Raises:
         Refused: npm does not have the package, or it has no command.
@@ -202,13 +202,13 @@ def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> Np
         return "npm was not asked"
     title = f"its package {way.identifier} {way.version}"
     try:
-        address = registry.url if registry.type == "npm" and registry.url else npm_address()
+        address = registry.url if listing.is_npm and registry.url else npm_address()
         package = npm_package(address, way.identifier, way.version, ASK_LIMITS)
-    except (OSError, RegistryError) as reason:
+    except OSError as reason:
         if isinstance(reason, HttpStatusError) and reason.status == NOT_FOUND:
             raise Refused(name, f"{title} does not exist on npm") from None
         return f"npm could not be asked: {str(reason).rstrip('.')}"
-    if not package.has_command:
+    if not package.get("bin"):
         raise Refused(name, f"{title} has no command to run")
     return package
 
@@ -216,38 +216,36 @@ def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> Np
 # The manifest
 
 
-def manifest_of(document: RegistryDocument, package: NpmPackage | None = None) -> RegistryManifest:
-    """Return the manifest of a document, completed from its package."""
-    server, package = document.server, package or NpmPackage()
-    text = {key: clean_text(x) for key, x in server.items()}
-    file = _file_of(server)
+def manifest_of(document: RegistryDocument, package: JsonObject) -> RegistryManifest:
+    """Return the manifest of a document, completed from its package on npm."""
+    server, dist, author = document.server, as_object(package.get("dist")), package.get("author")
+    files = map(as_object, as_list(server.get("packages")))
+    file = next((x for x in files if clean_text(x.get("fileSha256"))), JsonObject())
     sha256 = clean_text(file.get("fileSha256"))
-    schema = as_text(server.get("$schema")).rstrip("/").split("/")
-    schema_version = clean_text(schema[-2]) if len(schema) > 1 else ""
     names = dict.fromkeys(as_texts(server.get("dependencies")), "")
-    dependencies = [*(names or as_object(server.get("dependencies"))).items()][:_MAX_ITEMS]
+    dependencies = names or as_object(server.get("dependencies") or package.get("dependencies"))
     return RegistryManifest(
         document.name,
         document.version,
-        text.get("mcp_version") or None,
-        text.get("schema_version") or schema_version or None,
-        text.get("manifest_url") or document.place or None,
-        text.get("download_url") or clean_text(file.get("identifier")) or package.tarball or None,
-        text.get("checksum") or (f"sha256:{sha256}" if sha256 else package.integrity) or None,
-        tuple(map(clean_text, as_texts(server.get("tags"))[:_MAX_ITEMS])),
-        text.get("author") or package.author or _repository_owner(server) or None,
-        text.get("license") or package.license or None,
-        {clean_text(name): clean_text(x) for name, x in dependencies} or package.dependencies,
+        _first(server.get("mcp_version")),
+        _first(server.get("schema_version"), *_SCHEMA.findall(as_text(server.get("$schema")))),
+        _first(server.get("manifest_url"), document.place),
+        _first(server.get("download_url"), file.get("identifier"), dist.get("tarball")),
+        _first(server.get("checksum"), sha256 and f"sha256:{sha256}", dist.get("integrity")),
+        tuple(map(clean_text, as_texts(server.get("tags")))),
+        _first(server.get("author"), as_object(author).get("name"), author, _owner(server)),
+        _first(server.get("license"), package.get("license")),
+        {clean_text(name): clean_text(x) for name, x in dependencies.items()},
     )
 
 
-def _file_of(server: JsonObject) -> JsonObject:
-    """Return the first package that is a file, or nothing."""
-    packages = map(as_object, as_list(server.get("packages")))
-    return next((x for x in packages if clean_text(x.get("fileSha256"))), JsonObject())
+def _first(*values: Any) -> str | None:
+    """Return the first visible text among these values."""
+    return next((x for x in map(clean_text, values) if x), None)
 
 
-def _repository_owner(server: JsonObject) -> str:
+def _owner(server: JsonObject) -> str:
+    """Return the owner of a repository by its URL, or nothing."""
     parts = clean_text(as_object(server.get("repository")).get("url")).split("/")
     return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else ""
 
@@ -258,24 +256,24 @@ def _repository_owner(server: JsonObject) -> str:
 def signals_of(
     listing: Listing,
     composition: Composition,
-    package: NpmPackage | str,
+    package: JsonObject | str,
     name: str,
     configured: Mapping[str, Any],
 ) -> Iterator[Signal]:
     """Yield all signals about an entry. `package` may be the reason why npm was not asked."""
-    document, way = listing.document, composition.way
-    for alarm in listing.alarms:
+    way = composition.way
+    if alarm := listing.alarm:
         yield Signal(
             "integrity", "alarm",
             f"{alarm.name} {alarm.version} has changed under the same version: its digest was "
             f"{alarm.was[:12]}, and since {alarm.since} it is {alarm.now[:12]}.",
         )  # fmt: skip
-    yield _namespace(document, listing.registry)
+    yield _namespace(listing)
     if isinstance(way, Package):
-        yield _package(document, way.identifier, package)
+        yield _package(listing, way.identifier, package)
     yield from _status(listing)
-    yield from _look_alikes(document, way, name, configured)
-    yield from _integrity(way, package.integrity if isinstance(package, NpmPackage) else "")
+    yield from _look_alikes(listing, way, name, configured)
+    yield from _integrity(way, package)
     for need in (*composition.needs, *composition.optional):
         yield from _request(need)
     yield _reach(composition)
@@ -287,32 +285,33 @@ def signals_of(
         yield Signal("status", "warning", f"{listing.note}; this is the local copy.")
 
 
-def _namespace(document: RegistryDocument, registry: RegistrySettings) -> Signal:
-    space, owner = document.name.rpartition("/")[0], ""
-    if document.has_namespace and space.startswith(("io.github.", "com.github.")):
+def _namespace(listing: Listing) -> Signal:
+    space, owner = listing.document.name.rpartition("/")[0], ""
+    if space.startswith(("io.github.", "com.github.")):
         owner = f"the GitHub account {space.split('.', 2)[2]}"
-    elif document.has_namespace and "." in space:
+    elif "." in space:
         owner = f"the owner of {'.'.join(reversed(space.split('.')))}"
-    if owner and registry.is_official:
+    if owner and listing.registry.is_official:
         text = f"Published by {owner}, who proved it to the registry when publishing."
         return Signal("namespace", "good", text)
-    claim = f"that it is by {owner}" if owner else "who publishes it"
-    return Signal("namespace", "unknown", f"{registry.name} does not check {claim}.")
+    claim = f"that it is by {owner}" if owner and not listing.is_npm else "who publishes it"
+    return Signal("namespace", "unknown", f"{listing.registry.name} does not check {claim}.")
 
 
-def _package(document: RegistryDocument, name: str, package: NpmPackage | str) -> Signal:
+def _package(listing: Listing, package_name: str, package: JsonObject | str) -> Signal:
+    name = listing.document.name
     if isinstance(package, str):
-        text = f"It is not known whether {name} is its own: {package}."
+        text = f"It is not known whether {package_name} is its own: {package}."
         return Signal("package", "unknown", text)
-    server = package.mcp_name
+    server = clean_text(package.get("mcpName"), NAME_CHARS)
     if not server:
-        text = f"{name} does not say which MCP server it is: anybody can name it here."
+        text = f"{package_name} does not say which MCP server it is: anybody can name it here."
         return Signal("package", "unknown", text)
-    if server == document.name:
-        return Signal("package", "good", f"{name} confirms that it is {server}.")
-    if document.has_namespace:
-        return Signal("package", "alarm", f"{name} says that it is {server}, not {document.name}.")
-    return Signal("package", "told", f"{name} says that it is {server}.")
+    if server == name:
+        return Signal("package", "good", f"{package_name} confirms that it is {server}.")
+    if listing.is_npm:
+        return Signal("package", "told", f"{package_name} says that it is {server}.")
+    return Signal("package", "alarm", f"{package_name} says that it is {server}, not {name}.")
 
 
 def _status(listing: Listing) -> Iterator[Signal]:
@@ -339,13 +338,13 @@ def _status(listing: Listing) -> Iterator[Signal]:
 
 
 def _look_alikes(
-    document: RegistryDocument, way: Package | Remote, name: str, configured: Mapping[str, Any]
+    listing: Listing, way: Package | Remote, name: str, configured: Mapping[str, Any]
 ) -> Iterator[Signal]:
     package = _without_version(way.identifier) if isinstance(way, Package) else ""
-    mine = {"name": name, "server": document.name, "package": package}
+    mine = {"name": name, "server": listing.document.name, "package": package}
     for other, entry in configured.items():
         theirs = {"name": other, **_names_of(entry)}
-        if document.has_namespace and theirs["server"] == document.name:
+        if theirs["server"] == mine["server"]:
             yield Signal("look-alike", "told", f"You already have it, as {other}.")
         for kind, own in mine.items():
             like = theirs[kind]
@@ -378,18 +377,18 @@ def _without_version(package: str) -> str:
     return folder + slash + last.partition(":")[0]
 
 
-def _integrity(way: Package | Remote, package_hash: str) -> Iterator[Signal]:
+def _integrity(way: Package | Remote, package: JsonObject | str) -> Iterator[Signal]:
     if isinstance(way, Remote):
         text = "The server behind the URL may change at any time; its tools are locked."
         yield Signal("integrity", "unknown", text)
+    elif way.type == "oci" and tag_and_digest(way.identifier)[1]:
+        yield Signal("integrity", "good", "Its image is pinned by its digest.")
     elif way.type == "oci":
-        if tag_and_digest(way.identifier)[1]:
-            yield Signal("integrity", "good", "Its image is pinned by its digest.")
-        else:
-            text = "Its image is not pinned: the owner of the tag may change what runs."
-            yield Signal("integrity", "warning", text)
+        text = "Its image is not pinned: the owner of the tag may change what runs."
+        yield Signal("integrity", "warning", text)
     else:
-        if package_hash:
+        dist = {} if isinstance(package, str) else as_object(package.get("dist"))
+        if package_hash := clean_text(dist.get("integrity"), NAME_CHARS):
             text = f"Its version is exact, and its hash is noted: {package_hash}."
             yield Signal("integrity", "good", text)
         else:
@@ -402,9 +401,9 @@ def _integrity(way: Package | Remote, package_hash: str) -> Iterator[Signal]:
 
 
 def _request(need: Need) -> Iterator[Signal]:
-    kind = "a secret" if need.is_secret else _KINDS.get(need.format, "a value")
-    choice = "" if need.is_required else " (optional)"
-    about = f": {need.description}" if need.description else ""
+    kind = "a secret" if need.spec.is_secret else _KINDS.get(need.spec.format, "a value")
+    choice = "" if need.spec.is_required else " (optional)"
+    about = f": {need.spec.description}" if need.spec.description else ""
     text = f"It asks for {kind}{choice}, {need.name}, for {need.where}{about}".rstrip(".") + "."
     yield Signal("asks for", "told", text)
     if need.variable in os.environ:

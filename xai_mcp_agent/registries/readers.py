@@ -11,10 +11,11 @@ import shutil
 import subprocess
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from glob import glob
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
@@ -32,15 +33,12 @@ from .server_json import (
     TEXT_CHARS,
     Refused,
     RegistryDocument,
-    RegistryError,
-    clean_text,
     read_server,
 )
 
 _API = "/v0.1"
 _API_ROWS = 100  # of a page; the official registry allows no more
 _OFFICIAL_META = "io.modelcontextprotocol.registry/official"
-_MAX_DEPENDENCIES = 200
 _NPM_ROWS = 250  # npm allows no more
 _ARCHIVES = "https://codeload.github.com"
 _FILE = "server.json"
@@ -68,11 +66,7 @@ The official API returns only the changes since a time, which include deleted se
 
 
 def page_reader(registry: RegistrySettings) -> ReadPage:
-    """Return the function that reads the pages of a registry in the settings.
-
-    Raises:
-        RegistryError: the address of npm's registry is not known.
-    """
+    """Return the function that reads the pages of a registry; raises as `npm_address`."""
     match registry.type:
         case "api":
             return partial(_api_page, _api(registry.url))
@@ -99,30 +93,29 @@ def document_of(row: Any, place: str) -> RegistryDocument:
 
 
 def _check_document(
-    server: JsonObject, meta: JsonObject, place: str, *, identity: JsonObject | None = None
+    server: JsonObject, meta: JsonObject, place: str, *, is_npm: bool = False
 ) -> RegistryDocument:
     """Return the document, or one with the reason why it must not be used.
 
-    `identity` is the part that must not change within a version, by default the whole document.
-    Only npm passes one, and its names have no namespace.
+    Its content must not change within a version; npm forbids that, and its search returns more.
     """
     name, version = as_text(server.get("name")), as_text(server.get("version"))
-    has_namespace = identity is None
     try:
-        read_server(server, has_namespace=has_namespace)
-        digest = digest_of_value(identity or server)
-        return RegistryDocument(
-            name, version, server, digest, meta, place, has_namespace=has_namespace
-        )
+        read_server(server, is_npm=is_npm)
+        digest = digest_of_value({"name": name, "version": version} if is_npm else server)
+        return RegistryDocument(name, version, server, digest, meta, place)
     except Refused as refusal:
-        return _bad_document(name, refusal.reason, version)
+        return _bad_document(name, refusal.reason, version, meta)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
-        return _bad_document(name, f"it cannot be read: {type(cause).__name__}", version)
+        return _bad_document(name, f"it cannot be read: {type(cause).__name__}", version, meta)
 
 
-def _bad_document(name: str, reason: str, version: str = "") -> RegistryDocument:
+def _bad_document(
+    name: str, reason: str, version: str = "", meta: JsonObject | None = None
+) -> RegistryDocument:
     name, version = visible_text(name, NAME_CHARS), visible_text(version, NAME_CHARS)
-    return RegistryDocument(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
+    reason = visible_text(reason, TEXT_CHARS)
+    return RegistryDocument(name, version, {}, meta=meta or {}, refused=reason)
 
 
 def _json_at(url: str, limits: FetchLimits) -> JsonObject:
@@ -170,60 +163,23 @@ def _api_documents(base: str, answer: JsonObject) -> Iterator[RegistryDocument]:
 # npm's search by keywords. npm verifies none of the claims of packages.
 
 
-@dataclass(frozen=True, slots=True)
-class NpmPackage:
-    """One version of an npm package, as it describes itself.
-
-    `mcp_name` is the server that it claims to be.
-    """
-
-    name: str = ""
-    version: str = ""
-    mcp_name: str = ""
-    has_command: bool = False
-    integrity: str = ""
-    tarball: str = ""
-    license: str = ""
-    author: str = ""
-    dependencies: dict[str, str] = field(default_factory=dict[str, str])
-
-
 def npm_document(url: str, name: str, version: str, limits: FetchLimits) -> RegistryDocument:
     """Return the document of a package; raises as `npm_package` does."""
-    return _npm_document(url, _npm_manifest(url, name, version, limits))
+    return _npm_document(url, npm_package(url, name, version, limits))
 
 
-def npm_package(url: str, name: str, version: str, limits: FetchLimits) -> NpmPackage:
-    """Return a package's description of itself.
+def npm_package(url: str, name: str, version: str, limits: FetchLimits) -> JsonObject:
+    """Return one version of a package, or its `latest`, as its `package.json` describes it.
 
     Raises:
         HttpStatusError: there is no such package, or no such version.
         OSError: npm cannot be reached.
     """
-    entry = _npm_manifest(url, name, version, limits)
-    dist, author = as_object(entry.get("dist")), entry.get("author")
-    dependencies = list(as_object(entry.get("dependencies")).items())[:_MAX_DEPENDENCIES]
-    if entry.get("version") != version:
-        raise OSError("the answer is about another version")
-    return NpmPackage(
-        name,
-        version,
-        clean_text(entry.get("mcpName"), NAME_CHARS),
-        bool(as_object(entry.get("bin")) or as_text(entry.get("bin"))),
-        clean_text(dist.get("integrity"), NAME_CHARS),
-        clean_text(dist.get("tarball"), NAME_CHARS),
-        clean_text(entry.get("license"), NAME_CHARS),
-        clean_text(as_object(author).get("name") or author, NAME_CHARS),
-        {clean_text(key, NAME_CHARS): clean_text(x, NAME_CHARS) for key, x in dependencies},
-    )
-
-
-def _npm_manifest(url: str, name: str, version: str, limits: FetchLimits) -> JsonObject:
     place = f"{url.rstrip('/')}/{quote(name, safe='@')}/{quote(version, safe='')}"
-    entry = _json_at(place, limits)
-    if entry.get("name") != name:
+    package = _json_at(place, limits)
+    if package.get("name") != name or version not in ("latest", package.get("version")):
         raise OSError("the answer is about another package")
-    return entry
+    return package
 
 
 def _npm_page(
@@ -241,8 +197,9 @@ def _npm_page(
 
 def _npm_document(url: str, package: JsonObject) -> RegistryDocument:
     name, version = as_text(package.get("name")), as_text(package.get("version"))
-    identity: JsonObject = {"name": name, "version": version}
-    server: JsonObject = identity | {
+    server: JsonObject = {
+        "name": name,
+        "version": version,
         "description": package.get("description"),
         "repository": {"url": as_object(package.get("links")).get("repository")},
         "packages": [{"registryType": "npm", "identifier": name, "version": version}],
@@ -250,14 +207,14 @@ def _npm_document(url: str, package: JsonObject) -> RegistryDocument:
         "author": as_object(package.get("publisher")).get("username"),
     }
     meta: JsonObject = {"publishedAt": package.get("date")}
-    return _check_document(server, meta, redact_url(url.rstrip("/")), identity=identity)
+    return _check_document(server, meta, redact_url(url.rstrip("/")), is_npm=True)
 
 
 def npm_address() -> str:
     """Return the address of npm's registry, from its variable or from npm itself.
 
     Raises:
-        RegistryError: neither has the address.
+        OSError: neither has the address.
     """
     address = os.environ.get(_NPM_VARIABLE, "").strip()
     if not address and (npm := shutil.which("npm")):
@@ -269,8 +226,8 @@ def npm_address() -> str:
                 stdin=subprocess.DEVNULL,
             ).stdout.strip()  # fmt: skip
     if url_problem(address):
-        raise RegistryError(
-            "The address of npm's registry is not known: npm is not installed, and "
+        raise OSError(
+            "the address of npm's registry is not known: npm is not installed, and "
             f"{_NPM_VARIABLE} is not set. Write it as `url` of that registry in the settings."
         )
     return address.rstrip("/")
@@ -316,7 +273,6 @@ def _page(files: Mapping[str, bytes], place: str) -> RegistryPage:
 
 def _documents_in(name: str, data: bytes, place: str) -> Iterator[RegistryDocument]:
     """Yield the documents in a file: one server.json, or a list of them."""
-    path = PurePosixPath(name)
     place = f"{place}/{name}" if name else place
     try:
         value = parse(data)
@@ -330,8 +286,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[RegistryDocume
     except NotReadable as reason:
         if not name:
             raise OSError(visible_text(str(reason), TEXT_CHARS)) from None
-        is_in_folder = path.name == _FILE and path.parent.name
-        yield _bad_document(path.parent.name if is_in_folder else path.name, str(reason))
+        yield _bad_document(name, str(reason))
 
 
 def _is_readable(path: str) -> bool:
@@ -342,14 +297,11 @@ def _is_readable(path: str) -> bool:
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
-    patterns = [f"{'*/' * level}{_FILE}" for level in range(1, _FOLDER_LEVELS)]
-    files: Iterable[Path] = {x for pattern in ("*", *patterns) for x in folder.glob(pattern)}
-    for file in sorted(files):
-        path = file.relative_to(folder)
-        is_hidden = any(x.startswith(".") for x in path.parts)
-        is_file = file.is_file() and not file.is_symlink()
-        if is_file and not is_hidden and _is_readable(path.as_posix()):
-            yield path.as_posix(), file.read_bytes()
+    deeper = (f"{'*/' * level}{_FILE}" for level in range(1, _FOLDER_LEVELS))
+    for pattern in (*(f"*{x}" for x in _LISTS), *deeper):
+        for name in glob(pattern, root_dir=folder):
+            if (folder / name).is_file():
+                yield name, (folder / name).read_bytes()
 
 
 def _unpack(data: bytes, path: str) -> tuple[str, Mapping[str, bytes]]:

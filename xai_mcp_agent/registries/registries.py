@@ -159,20 +159,18 @@ class Registries:
             Refused: its document must not be used.
         """
         notes: dict[str, str] = {}
-        homes: list[RegistrySettings] = []
+        listings: list[Listing] = []
         for selected in self.select(registry):
             if not offline:
                 notes[selected.name] = self._ask(selected, name, version)
-            if reason := self._store.refusal(selected.address, name, version):
-                raise Refused(name, reason)
-            if self._store.versions(selected.address, name):
-                homes.append(selected)
-        if len(homes) > 1:
-            names = " and ".join(x.name for x in homes)
+            if listing := self._listing(selected, name, version, notes.get(selected.name, "")):
+                listings.append(listing)
+        if len(listings) > 1:
+            names = " and ".join(x.registry.name for x in listings)
             raise RegistryError(f"{_quote(name)} is in {names}. Choose one with --registry.")
-        if not homes:
+        if not listings:
             raise self._unknown_server(name, registry, notes)
-        return self._listing(homes[0], name, version, notes.get(homes[0].name, ""))
+        return listings[0]
 
     def _ask(self, registry: RegistrySettings, name: str, version: str | None) -> str:
         """Fetch a registry's documents of a server; return why that failed, or nothing."""
@@ -191,7 +189,7 @@ class Registries:
                     self._store.mark_deleted(registry.address, name)
                 return f"{registry.name} has no {_quote(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
-        except (OSError, RegistryError) as reason:
+        except OSError as reason:
             return f"{registry.name} could not be asked: {reason}"
         self._indexes.clear()
         with self._store.writing():
@@ -201,22 +199,29 @@ class Registries:
 
     def _listing(
         self, registry: RegistrySettings, name: str, version: str | None, note: str
-    ) -> Listing:
+    ) -> Listing | None:
+        """Return a version of a server, or the latest; None if the registry has no such server.
+
+        Raises:
+            RegistryError: the server has no such version.
+            Refused: its document must not be used; an older one does not replace it.
+        """
         documents = self._store.versions(registry.address, name)
-        versions = tuple(x.version for x in documents)
         document = next((x for x in documents if version in (None, x.version)), None)
-        if document is None:
-            raise RegistryError(
-                f"{name} has no version {_quote(version or '')}. Known: {', '.join(versions)}."
-            )
-        alarms = self._store.alarms(registry.address, name)
-        alarms = tuple(x for x in alarms if x.version == document.version)
-        return Listing(registry, document, versions, alarms, note)
+        if document is not None and document.refused:
+            raise Refused(name, document.refused)
+        versions = tuple(x.version for x in documents if not x.refused)
+        if document is not None:
+            return Listing(registry, document, versions, note)
+        if not versions:
+            return None
+        known = ", ".join(versions)
+        raise RegistryError(f"{name} has no version {_quote(version or '')}. Known: {known}.")
 
     def _unknown_server(
         self, name: str, registry: str | None, notes: Mapping[str, str]
     ) -> RegistryError:
-        names = [name for x in self.select(registry) for name in self._store.names(x.address)]
+        names = [y.name for x in self.select(registry) for y in self._store.latest(x.address)]
         hint = did_you_mean(name, names) if names else "Run `xai-mcp-agent registry sync` first."
         reasons = [x for x in notes.values() if x and "has no" not in x]
         why = f" {'. '.join(reasons).rstrip('.')}." if reasons else ""
@@ -228,32 +233,27 @@ class Registries:
     def accept(self, listing: Listing) -> Listing:
         """Accept the changed content of a version from now on."""
         with self._store.writing():
-            for alarm in listing.alarms:
-                self._store.accept(alarm)
-        document = listing.document
-        return self._listing(listing.registry, document.name, document.version, listing.note)
+            self._store.accept(listing.registry.address, listing.document)
+        return replace(listing, document=listing.document.changed or listing.document)
 
     def changed_entries(self, configured: Mapping[str, Any]) -> list[ChangedEntry]:
         """Return the settings' entries with documents that changed since they were added.
 
         `configured` are the entries as written; `registry` in each names its origin.
         """
-        changes = (self._changed_entry(entry, content) for entry, content in configured.items())
-        return [x for x in changes if x]
-
-    def _changed_entry(self, entry: str, content: Any) -> ChangedEntry | None:
-        origin = as_object(as_object(content).get("registry"))
-        name, version, was = (as_text(origin.get(x)) for x in ("name", "version", "digest"))
-        for registry in self.settings.values():
-            if not was or origin.get("from") != registry.origin_name:
-                continue
-            digests = [x.now for x in self._store.alarms(registry.address, name)
-                       if x.version == version]  # fmt: skip
-            digests += [x.digest for x in self._store.versions(registry.address, name)
-                        if x.version == version]  # fmt: skip
-            if digests and digests[0] != was:
-                return ChangedEntry(entry, name, version, was, digests[0])
-        return None
+        changes: list[ChangedEntry] = []
+        for entry, content in configured.items():
+            origin = as_object(as_object(content).get("registry"))
+            name, version, was = (as_text(origin.get(x)) for x in ("name", "version", "digest"))
+            homes = [x for x in self.settings.values() if x.origin_name == origin.get("from")]
+            documents = [y for x in homes for y in self._store.versions(x.address, name)]
+            now = next(
+                ((x.changed or x).digest for x in documents if x.digest and x.version == version),
+                was,
+            )
+            if was and now != was:
+                changes.append(ChangedEntry(entry, name, version, was, now))
+        return changes
 
 
 def _search_result(registry: str, document: RegistryDocument) -> FoundServer:

@@ -27,10 +27,8 @@ NAME_CHARS = 200
 TEXT_CHARS = 2_000
 _VERSION_CHARS = 255
 _IDENTIFIER_CHARS = 300
-_MAX_ITEMS = 100  # packages, arguments, variables: real documents have a dozen
 
 _NAME = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@._/-]*")
 _IDENTIFIERS = {
     "npm": re.compile(r"(?:@[A-Za-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*", re.ASCII),
     "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"),
@@ -103,16 +101,15 @@ def _value(value: Any) -> str | None:
 
 
 def _choices(value: Any) -> list[str]:
-    return [x for x in map(_value, as_list(value)[:_MAX_ITEMS]) if x]
+    return [x for x in map(_value, as_list(value)) if x]
 
 
 def _objects(value: Any) -> list[JsonObject]:
-    return [as_object(x) for x in as_list(value)[:_MAX_ITEMS]]
+    return [as_object(x) for x in as_list(value)]
 
 
 def _objects_by_name(value: Any) -> dict[str, JsonObject]:
-    entries = list(as_object(value).items())[:_MAX_ITEMS]
-    return {name: {**as_object(x), "name": name} for name, x in entries}
+    return {name: {**as_object(x), "name": name} for name, x in as_object(value).items()}
 
 
 _T = TypeVar("_T")
@@ -140,34 +137,27 @@ class Variable(_RegistryModel):
     default: _Value = None
     choices: Annotated[tuple[str, ...], BeforeValidator(_choices)] = ()
     placeholder: _Prose = ""
-
-    @property
-    def label(self) -> str:
-        """Its name for a person."""
-        return self.name
-
-
-class RegistryInput(Variable):
-    """A value of a header or an environment variable: fixed, with a default, or a person's."""
-
-    variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
-
-
-class RegistryArgument(RegistryInput):
-    """An argument of a command, after its flag if `type` is `named`, otherwise positional."""
-
-    type: _Line = ""
     value_hint: _Line = ""
 
     @property
-    def flag(self) -> str:
-        """The flag before the value; empty if there is none."""
-        return self.name if self.type == "named" else ""
-
-    @property
     def label(self) -> str:
         """Its name for a person."""
-        return self.value_hint or self.flag or "argument"
+        return self.value_hint or self.name or "argument"
+
+
+class RegistryInput(Variable):
+    """A header, an environment variable or an argument: fixed, with a default, or a person's.
+
+    An argument of type `named` comes after its flag.
+    """
+
+    type: _Line = ""
+    variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
+
+    @property
+    def flag(self) -> str:
+        """The flag before the value of an argument; empty if there is none."""
+        return self.name if self.type == "named" else ""
 
 
 class Package(_RegistryModel):
@@ -183,8 +173,8 @@ class Package(_RegistryModel):
     ] = "stdio"
     registry_base_url: _Line = ""
     file_sha256: _Line = ""
-    runtime_arguments: _Items[RegistryArgument] = ()
-    package_arguments: _Items[RegistryArgument] = ()
+    runtime_arguments: _Items[RegistryInput] = ()
+    package_arguments: _Items[RegistryInput] = ()
     environment_variables: _Items[RegistryInput] = ()
 
     @property
@@ -285,8 +275,8 @@ class RegistryDocument:
     """One version of a server in a registry.
 
     `server` is its server.json, and `digest` the digest of its content. `meta` has the registry's
-    additions (status, dates). `refused` says why it must not be used. Publishers can prove names
-    with a namespace.
+    additions (status, dates). `refused` says why it must not be used. `changed` is its present
+    content if that differs from the first one, `since` a time.
     """
 
     name: str
@@ -296,10 +286,11 @@ class RegistryDocument:
     meta: JsonObject = field(default_factory=dict[str, object])
     place: str = ""
     refused: str = ""
-    has_namespace: bool = True
+    changed: RegistryDocument | None = None
+    since: str = ""
 
 
-def read_server(document: Any, *, has_namespace: bool = True) -> Server:
+def read_server(document: Any, *, is_npm: bool = False) -> Server:
     """Return the server that a document describes. npm's names have no namespace.
 
     Raises:
@@ -308,11 +299,10 @@ def read_server(document: Any, *, has_namespace: bool = True) -> Server:
     name = as_object(document).get("name")
     if not isinstance(name, str) or not name:
         raise Refused("", "it has no name")
-    if problem := _wrong_name(name, has_namespace=has_namespace):
+    if problem := _wrong_name(name, is_npm=is_npm):
         raise Refused(name, problem)
     server = Server.model_validate(document)
-    problem = wrong_with_version(server.version, "server")
-    if problem and (has_namespace or server.version):
+    if problem := wrong_with_version(server.version, "server"):
         raise Refused(name, problem)
     ways = (*server.packages, *server.remotes)
     problems = dict.fromkeys(x.problem for x in ways)
@@ -321,12 +311,12 @@ def read_server(document: Any, *, has_namespace: bool = True) -> Server:
     return server
 
 
-def _wrong_name(name: str, *, has_namespace: bool) -> str:
+def _wrong_name(name: str, *, is_npm: bool) -> str:
     if len(name) > NAME_CHARS:
         return f"its name is longer than {NAME_CHARS} characters"
-    if has_namespace and "/" not in name:
+    if "/" not in name and not is_npm:
         return "its name has no namespace: it should be like io.github.somebody/name"
-    pattern = _NAME if has_namespace else _PLAIN_NAME
+    pattern = _IDENTIFIERS["npm"] if is_npm else _NAME
     return "" if pattern.fullmatch(name) else "its name has invalid characters"
 
 
@@ -363,9 +353,8 @@ def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _parts(text: str) -> list[tuple[int, int, str]]:
-    # Longer numbers are no versions, and slow to read.
-    parts = _VERSION_PART.findall(text[:_VERSION_CHARS])
-    return [(2, int(x[:18]), "") if x.isdecimal() else (1, 0, x) for x in parts]
+    parts = _VERSION_PART.findall(text)
+    return [(2, int(x), "") if x.isdecimal() else (1, 0, x) for x in parts]
 
 
 def _quote(text: str) -> str:

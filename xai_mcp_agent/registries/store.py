@@ -11,34 +11,29 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import FetchLimits, HttpStatusError
-from .readers import ReadPage, RegistryPage, page_reader
+from .readers import RegistryPage, page_reader
 from .server_json import RegistryDocument, RegistryError, version_order
 
 _BUSY_SECONDS = 10.0
 _OVERLAP = timedelta(minutes=10)  # clock differences between machines
 _CLIENT_ERRORS = range(400, 500)
-# A row keeps the first document of a version; changed content is in `new_*`. `run` is the last sync
-# that saw the version; `refused` says why the latest content must not be used.
+# `run` is the last sync that saw the version.
 _TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS progress (
     registry TEXT PRIMARY KEY, cursor TEXT NOT NULL, since TEXT NOT NULL, begun TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (
-    registry TEXT, name TEXT, version TEXT, run TEXT NOT NULL, document TEXT, digest TEXT,
-    meta TEXT NOT NULL DEFAULT '{}', refused TEXT NOT NULL DEFAULT '',
-    new_document TEXT, new_digest TEXT, new_seen TEXT,
+    registry TEXT, name TEXT, version TEXT, run TEXT NOT NULL, document TEXT NOT NULL,
     PRIMARY KEY (registry, name, version));
 COMMIT;
 """
-_ROW = "registry = ? AND name = ? AND version = ?"
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +47,22 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A version whose content differs from its first document, `since` a time."""
+    """A version whose content differs from its first document, `since` a time; by digests."""
 
-    registry: str
     name: str
     version: str
     was: str
     now: str
     since: str
+
+
+def alarm_of(document: RegistryDocument) -> Alarm | None:
+    """Return the alarm about a version, if its content has changed."""
+    changed = document.changed
+    if changed is None:
+        return None
+    digests = document.digest, changed.digest
+    return Alarm(document.name, document.version, *digests, document.since)
 
 
 class RegistryStore:
@@ -140,106 +143,65 @@ class RegistryStore:
     def put(self, registry: str, document: RegistryDocument, run: str = "") -> Alarm | None:
         """Store a document; return an alarm if its version had other content before.
 
-        The first content is never replaced; changed content is stored beside it.
+        The first content is never replaced; changed content is stored beside it. A version's
+        status may change.
         """
-        key = (registry, document.name, document.version)
-        self._db.execute(
-            "INSERT INTO documents (registry, name, version, run, refused) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET run = excluded.run, refused = excluded.refused",
-            (*key, run, document.refused),
-        )
+        stored = self._documents(registry=registry, name=document.name, version=document.version)
+        before = next((x for x in stored if x.digest), document)
         if document.refused:
-            return None
-        body = {"server": document.server, "place": document.place,
-                "has_namespace": document.has_namespace}  # fmt: skip
-        content = (_encode(body), document.digest)
-        ((before,),) = self._rows(f"SELECT digest FROM documents WHERE {_ROW}", *key)
-        alarm = None
-        if before and before != document.digest and document.version:
-            alarm = Alarm(*key, before, document.digest, _time_text(datetime.now(UTC)))
-        changes = (
-            "new_document = ?, new_digest = ?" if alarm
-            else "document = ?, digest = ?, new_document = NULL, new_digest = NULL"
-        )  # fmt: skip
-        # A version's status may change; its content may not.
-        self._db.execute(
-            f"UPDATE documents SET {changes}, new_seen = ?, meta = ? WHERE {_ROW}",
-            (*content, alarm and alarm.since, _encode(document.meta), *key),
-        )
-        return alarm
+            document = replace(before, meta=document.meta, refused=document.refused)
+        elif before.digest != document.digest and document.version:
+            since = _time_text(datetime.now(UTC))
+            document = replace(
+                before, meta=document.meta, refused="", changed=document, since=since
+            )
+        self._write(registry, document, run)
+        return None if document.refused else alarm_of(document)
 
-    def accept(self, alarm: Alarm) -> None:
-        """Replace the content of a version with its new content."""
-        self._db.execute(
-            "UPDATE documents SET document = new_document, digest = new_digest, "
-            f"new_document = NULL, new_digest = NULL WHERE {_ROW}",
-            (alarm.registry, alarm.name, alarm.version),
-        )
+    def accept(self, registry: str, document: RegistryDocument) -> None:
+        """Replace the content of a version with its changed content."""
+        if document.changed is not None:
+            self._write(registry, document.changed)
 
     def mark_deleted(self, registry: str, name: str) -> None:
         """Mark a server that its registry no longer has; its content stays."""
         with self.writing():
-            query = "UPDATE documents SET meta = ? WHERE registry = ? AND name = ?"
-            self._db.execute(query, (_encode({"status": "deleted"}), registry, name))
+            for document in self._documents(registry=registry, name=name):
+                self._write(registry, replace(document, meta={"status": "deleted"}))
 
     def remove_unseen(self, registry: str, run: str) -> int:
-        """Remove the documents that a sync did not see; return how many of them were usable."""
-        unseen = "FROM documents WHERE registry = ? AND run != ?"
-        ((count,),) = self._rows(f"SELECT count(digest) {unseen}", registry, run)
-        self._db.execute(f"DELETE {unseen}", (registry, run))
-        return int(count)
+        """Remove the documents that a sync did not see; return how many."""
+        query = "DELETE FROM documents WHERE registry = ? AND run != ?"
+        return self._db.execute(query, (registry, run)).rowcount
 
     def versions(self, registry: str, name: str) -> list[RegistryDocument]:
-        """Return all usable versions of a server, the latest first."""
-        return sorted(self._documents(registry, name), key=_version_order, reverse=True)
+        """Return all versions of a server, also refused ones, the latest first."""
+        return sorted(
+            self._documents(registry=registry, name=name), key=_version_order, reverse=True
+        )
 
     def latest(self, registry: str) -> list[RegistryDocument]:
-        """Return the latest usable version of each server of a registry."""
-        ordered = sorted(self._documents(registry), key=_version_order)
-        return list({x.name: x for x in ordered}.values())
+        """Return the latest version of each server of a registry, unless it is refused."""
+        ordered = sorted(self._documents(registry=registry), key=_version_order)
+        return [x for x in {x.name: x for x in ordered}.values() if not x.refused]
 
-    def names(self, registry: str) -> list[str]:
-        """Return the names of all usable servers of a registry."""
-        query = (
-            "SELECT DISTINCT name FROM documents WHERE registry = ? AND digest IS NOT NULL "
-            "AND refused = '' ORDER BY name"
-        )
-        return [name for (name,) in self._rows(query, registry)]
-
-    def refusal(self, registry: str, name: str, version: str | None) -> str:
-        """Return why a version of a server is refused, or nothing.
-
-        Without a version, the latest one counts: an older one does not replace it.
-        """
-        query = "SELECT version, refused FROM documents WHERE registry = ? AND name = ?"
-        reasons = dict[str, str](self._rows(query, registry, name))
-        if version is None:
-            version = max(reasons, key=version_order, default="")
-        return reasons.get(version, "")
-
-    def alarms(self, registry: str, name: str) -> list[Alarm]:
-        """Return the versions of a server whose content changed."""
-        query = (
-            "SELECT registry, name, version, digest, new_digest, new_seen FROM documents "
-            "WHERE registry = ? AND name = ? AND new_digest IS NOT NULL ORDER BY version"
-        )
-        return [Alarm(*row) for row in self._rows(query, registry, name)]
-
-    def _documents(self, registry: str, name: str = "") -> list[RegistryDocument]:
-        query = (
-            "SELECT name, version, digest, meta, document FROM documents WHERE registry = ?1 "
-            "AND (?2 = '' OR name = ?2) AND digest IS NOT NULL AND refused = '' ORDER BY name"
-        )
-        return [self._document(*row) for row in self._rows(query, registry, name)]
-
-    def _document(
-        self, name: str, version: str, digest: str, meta: str, body: str
-    ) -> RegistryDocument:
+    def _documents(self, **key: str) -> list[RegistryDocument]:
+        where = " AND ".join(f"{column} = ?" for column in key)
+        query = f"SELECT document FROM documents WHERE {where} ORDER BY name"
         try:
-            fields: dict[str, Any] = {**json.loads(body), "meta": {**json.loads(meta)}}
-            return RegistryDocument(name, version, digest=digest, **fields)
+            return [_decode(text) for (text,) in self._rows(query, *key.values())]
         except (ValueError, TypeError) as cause:
             raise self._unusable(cause) from cause
+
+    def _write(self, registry: str, document: RegistryDocument, run: str = "") -> None:
+        values = (registry, document.name, document.version, run, json.dumps(asdict(document)))
+        self._db.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", values)
+
+
+def _decode(text: str) -> RegistryDocument:
+    document = RegistryDocument(**json.loads(text))
+    changed: Any = document.changed
+    return replace(document, changed=changed and RegistryDocument(**changed))
 
 
 def _version_order(document: RegistryDocument) -> tuple[Any, ...]:
@@ -291,25 +253,23 @@ def sync_registry(
     """
     report = SyncReport(registry.name)
     try:
-        read_page = page_reader(registry)
-    except RegistryError as reason:
-        report.problem = str(reason)
-        return report
-    if problem := _read_pages(store, registry, read_page, limits or SyncLimits(), report):
-        report.problem = f"{registry.address} {problem}"
+        problem = _read_pages(store, registry, limits or SyncLimits(), report)
+    except OSError as reason:
+        at = f", at page {report.pages + 1}" if report.pages else ""
+        problem = f"cannot be read{at}: {str(reason).rstrip('.')}."
+    if problem:
+        can_resume = store.progress(registry.address).cursor
+        later = " `registry sync` continues from there." if can_resume else ""
+        report.problem = f"{registry.address} {problem}{later}"
     return report
 
 
 def _read_pages(
-    store: RegistryStore,
-    registry: RegistrySettings,
-    read_page: ReadPage,
-    limits: SyncLimits,
-    report: SyncReport,
+    store: RegistryStore, registry: RegistrySettings, limits: SyncLimits, report: SyncReport
 ) -> str:
     """Read and store pages until the last one; return why it ended early, if it did."""
     deadline, cursors = time.monotonic() + limits.seconds, set[str]()
-    address = registry.address
+    address, read_page = registry.address, page_reader(registry)
     progress = store.progress(address)
     report.is_resumed = bool(progress.cursor)
     if not report.is_resumed:
@@ -318,17 +278,15 @@ def _read_pages(
         fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(remaining, 0.1)))
         try:
             page = read_page(progress.cursor, progress.since, fetch)
-        except OSError as reason:
-            is_refused = isinstance(reason, HttpStatusError) and reason.status in _CLIENT_ERRORS
-            if is_refused and report.is_resumed and report.pages == 0:  # the cursor is too old
-                report.is_resumed, progress = False, store.begin(address, progress.since)
-                continue
-            at = f", at page {report.pages + 1}" if report.pages else ""
-            later = " `registry sync` continues from there." if progress.cursor else ""
-            return f"cannot be read{at}: {str(reason).rstrip('.')}.{later}"
+        except HttpStatusError as reason:
+            if reason.status not in _CLIENT_ERRORS or not report.is_resumed or report.pages:
+                raise
+            report.is_resumed = False  # the cursor is too old
+            progress = store.begin(address, progress.since)
+            continue
         with store.writing():
             if store.progress(address) != progress:
-                return "is read by another sync at the same time, which continues."
+                return "is read by another sync at the same time."
             _store_page(store, address, page, progress.begun, report)
             if page.next in cursors:
                 store.set_progress(address, Progress(since=progress.since))
@@ -341,9 +299,7 @@ def _read_pages(
                 return ""
             cursors.add(page.next)
             progress = store.set_progress(address, replace(progress, cursor=page.next))
-    return (
-        f"is not read to its end after {limits.seconds:g} s. `registry sync` continues from there."
-    )
+    return f"is not read to its end after {limits.seconds:g} s."
 
 
 def _store_page(
