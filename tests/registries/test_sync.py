@@ -33,10 +33,10 @@ from tests.support.registry_service import (
     registry_service,
 )
 from tests.support.watchdog import compute_within, ends_within
-from xai_mcp_agent.registries import readers
+from xai_mcp_agent.registries import readers, store
 from xai_mcp_agent.registries.registries import Registries
 from xai_mcp_agent.registries.server_json import RegistryError
-from xai_mcp_agent.registries.store import SyncLimits, SyncReport
+from xai_mcp_agent.registries.store import SyncReport
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.sources.fetching import FetchLimits
 
@@ -67,8 +67,8 @@ def team(service: RegistryService, tmp_path: Path) -> Iterator[Registries]:
         yield team
 
 
-def synced(registries: Registries, name: str = "team", **limits: Any) -> SyncReport:
-    (report,) = registries.sync(name, SyncLimits(**limits))
+def synced(registries: Registries, name: str = "team") -> SyncReport:
+    (report,) = registries.sync(name)
     return report
 
 
@@ -159,10 +159,12 @@ PATIENCE = FetchLimits(seconds=0.2, read_seconds=0.1, max_bytes=1024**2)
     ],
 )  # fmt: skip
 def test_a_failure_is_reported_plainly(
-    service: RegistryService, team: Registries, fault: str, says: str
-):
+    service: RegistryService, team: Registries, monkeypatch: pytest.MonkeyPatch,
+    fault: str, says: str,
+):  # fmt: skip
+    monkeypatch.setattr(store, "_PAGE_LIMITS", PATIENCE)
     service.faults["*"] = fault
-    report = compute_within(10, lambda: synced(team, fetch=PATIENCE))
+    report = compute_within(10, lambda: synced(team))
     assert says in report.problem
     assert service.url in report.problem
     assert report.documents == 0
@@ -179,10 +181,10 @@ def test_the_invalid_documents_are_refused_by_name_and_the_others_kept(
     service.pages[""]["servers"][2:2] = [{"server": x} for x in invalid()]
     report = synced(team)
     reasons = {
-        "com.example/evil": "its identifier would be read as options",
+        "com.example/evil": "its identifier is not a valid package name",
         "com.example/bad-mcpb": "it is a file to download, and its `fileSha256` is missing",
         "no-namespace": "its name has no namespace: it should be like io.github.somebody/name",
-        "com.example/bad-latest": "its version 'latest' moves: it may be another one tomorrow",
+        "com.example/bad-latest": "its version 'latest' is not exact",
         "com.example/bad-range": "its version '^1.2.3' is not exact",
     }
     refused = dict(report.refused)
@@ -413,11 +415,11 @@ def test_a_damaged_copy_is_reported_with_what_to_do(
         synced(team)
     file = tmp_path / "registries.db"
     if damage:
-        with closing(sqlite3.connect(file)) as store, store:
-            store.execute(damage)
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute(damage)
     else:
         file.write_bytes(b"x" * 5000)
-    with pytest.raises(RegistryError, match="Delete it"), opened(service, tmp_path) as team:
+    with pytest.raises(RegistryError, match="delete it"), opened(service, tmp_path) as team:
         team.search("weather")
 
 

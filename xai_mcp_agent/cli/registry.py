@@ -154,12 +154,11 @@ def sync(
     The exit status is 1 if a registry could not be read to its end, and 3 if the content of a
     version changed, in the local copy or since it was added to your settings.
     """
-    from ..registries.store import SyncLimits
+    from ..registries.store import SYNC_SECONDS
 
-    limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
     loaded, _ = settings_and_file(frame.settings)
     with _open_registries(frame, loaded) as registries:
-        reports = registries.sync(registry, limits)
+        reports = registries.sync(registry, SYNC_SECONDS if timeout is None else timeout)
         changed = registries.changed_entries(_configured(loaded))
     lines = [line for x in reports for line in report_text(x)]
     has_alarm = bool(changed) or any(x.alarms for x in reports)

@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 
-_HOME_OF = {
-    "FoundServer": "registries",
-    "Listing": "offers",
-    "Offer": "offers",
-    "Registries": "registries",
-    "RegistryManifest": "offers",
-    "Signal": "offers",
-}
+_HOMES = {
+    "FoundServer": "registries", "Listing": "offers", "Offer": "offers",
+    "Registries": "registries", "RegistryManifest": "offers", "Signal": "offers",
+}  # fmt: skip
 
 if TYPE_CHECKING:
     from .offers import Listing, Offer, RegistryManifest, Signal
@@ -25,9 +21,9 @@ if TYPE_CHECKING:
 else:  # looked up on first use, like the package's names
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOME_OF:
+        if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         return value
 
 

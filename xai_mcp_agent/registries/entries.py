@@ -70,17 +70,15 @@ class Need:
 class Composition:
     """An entry of the settings, and the package or remote that it uses.
 
-    A person must provide `needs` and may provide `optional`. `remarks` are notes for the person;
-    `risks` say which parts of this machine the runner exposes; `passed_over` says why other
-    packages and remotes were not used.
+    A person must provide `needs` and may provide `optional`. `risk` says what the runner exposes of
+    this machine; `passed_over` says why other packages and remotes were not used.
     """
 
     entry: JsonObject
     way: Package | Remote
     needs: tuple[Need, ...]
     optional: tuple[Need, ...]
-    remarks: tuple[str, ...]
-    risks: tuple[str, ...]
+    risk: str
     passed_over: tuple[str, ...]
 
 
@@ -144,8 +142,7 @@ class _Composer:
         self._person_values, self._allow, self._other_variables = values, allow, other_variables
         self._consumed: set[str] = set()
         self._needs: dict[str, Need] = {}
-        self._remarks: list[str] = []
-        self._risks: list[str] = []
+        self._risk = ""
 
     def compose(self, way: Package | Remote, passed_over: tuple[str, ...]) -> Composition:
         if problem := way.problem or (way.unsupported if isinstance(way, Package) else ""):
@@ -157,8 +154,7 @@ class _Composer:
         needs = self._needs.values()
         return Composition(
             entry, way, tuple(x for x in needs if x.spec.is_required),
-            tuple(x for x in needs if not x.spec.is_required), tuple(self._remarks),
-            tuple(dict.fromkeys(self._risks)), passed_over,
+            tuple(x for x in needs if not x.spec.is_required), self._risk, passed_over,
         )  # fmt: skip
 
     def _require(self, word: str, is_fine: bool, reason: str) -> None:
@@ -203,9 +199,8 @@ class _Composer:
         options = self._words(package.runtime_arguments)
         environment = self._values(package.environment_variables, "the variable", own_name=True)
         if risky := [x for x in options if x not in _HARMLESS_OPTIONS[package.type]]:
-            risk = f"{runner} is given {' '.join(risky)}"
-            self._require("runtime-options", False, risk)
-            self._risks.append(risk)
+            self._risk = f"{runner} is given {' '.join(risky)}"
+            self._require("runtime-options", False, self._risk)
         own_options = _OWN_OPTIONS.get(package.type, ())
         words = [
             *own_options,
@@ -213,11 +208,6 @@ class _Composer:
             *(x for name in sorted(environment) if package.type == "oci" for x in ("-e", name)),
             *self._package_words(package, self._words(package.package_arguments)),
         ]
-        if package.registry_base_url:
-            self._remarks.append(
-                f"The registry says that the package is at {package.registry_base_url}; {runner} "
-                "asks the package registry that is configured here."
-            )
         entry: JsonObject = {"command": runner, "args": words}
         return entry | ({"env": environment} if environment else {})
 
@@ -227,13 +217,8 @@ class _Composer:
             return [self._image(package), *arguments]
         if package.type == "nuget":
             return [f"{name}@{version}", "--yes", *(["--", *arguments] if arguments else [])]
-        if package.type == "npm":
-            return [f"{name}@{version}", *arguments]
-        self._remarks.append(
-            "uvx starts the command that has the name of the package. If its command has "
-            f"another name, write `--from {name}=={version}` and that name instead."
-        )
-        return [f"{name}=={version}", *arguments]
+        exact = f"{name}=={version}" if package.type == "pypi" else f"{name}@{version}"
+        return [exact, *arguments]
 
     def _image(self, package: Package) -> str:
         image, (tag, has_digest) = package.identifier, tag_and_digest(package.identifier)

@@ -23,6 +23,7 @@ from .entries import Composition, Need, compose
 from .readers import npm_address, npm_package
 from .server_json import (
     NAME_CHARS,
+    RUNNERS,
     Package,
     Refused,
     RegistryDocument,
@@ -277,10 +278,10 @@ def signals_of(
     for need in (*composition.needs, *composition.optional):
         yield from _request(need)
     yield _reach(composition)
-    for risk in composition.risks:
+    if risk := composition.risk:
         yield Signal("asks for", "warning", f"{risk[0].upper()}{risk[1:]}.")
-    for remark in composition.remarks:
-        yield Signal("note", "told", remark)
+    if isinstance(way, Package):
+        yield from _notes(way)
     if listing.note:
         yield Signal("status", "warning", f"{listing.note}; this is the local copy.")
 
@@ -412,6 +413,21 @@ def _request(need: Need) -> Iterator[Signal]:
             "soon as it is switched on."
         )
         yield Signal("asks for", "warning", text)
+
+
+def _notes(package: Package) -> Iterator[Signal]:
+    if package.type == "pypi":
+        text = (
+            "uvx starts the command that has the name of the package. If its command has another "
+            f"name, write `--from {package.identifier}=={package.version}` and that name instead."
+        )
+        yield Signal("note", "told", text)
+    if package.registry_base_url:
+        text = (
+            f"The registry says that the package is at {package.registry_base_url}; "
+            f"{RUNNERS[package.type]} asks the package registry that is configured here."
+        )
+        yield Signal("note", "told", text)
 
 
 def _reach(composition: Composition) -> Signal:

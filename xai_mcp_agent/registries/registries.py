@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
+
+from platformdirs import user_cache_path
 
 from ..core.json import JsonObject, as_object, as_text, as_texts
 from ..core.names import did_you_mean
@@ -26,7 +28,7 @@ from .server_json import (
     RegistryError,
     clean_text,
 )
-from .store import RegistryStore, SyncLimits, SyncReport, sync_registry
+from .store import SYNC_SECONDS, RegistryStore, SyncReport, sync_registry
 
 _HIDDEN = ("deprecated", "deleted")  # from a search
 _BETWEEN_WORDS = re.compile(r"[./_-]+")
@@ -56,17 +58,6 @@ class ChangedEntry:
     now: str
 
 
-_Index: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
-
-
-def user_registry_store() -> Path:
-    """Return the path of this user's local copy; it may not exist yet."""
-    # Here, as most commands need no cache.
-    from platformdirs import user_cache_path
-
-    return user_cache_path("xai-mcp-agent", appauthor=False) / "registries.db"
-
-
 class Registries:
     """The registries of some settings, with their local copy in `file`. A `with` block closes it.
 
@@ -80,8 +71,8 @@ class Registries:
     def __init__(self, settings: Settings | None = None, file: Path | None = None) -> None:
         usable_settings = without_untrusted(load_settings()) if settings is None else settings
         self.settings = usable_settings.registries
-        self._store = RegistryStore(file or user_registry_store())
-        self._indexes: dict[str | None, _Index] = {}
+        cache = user_cache_path("xai-mcp-agent", appauthor=False)
+        self._store = RegistryStore(file or cache / "registries.db")
 
     def __enter__(self) -> Registries:
         return self
@@ -109,10 +100,9 @@ class Registries:
             )
         return [self.settings[name]]
 
-    def sync(self, name: str | None = None, limits: SyncLimits | None = None) -> list[SyncReport]:
+    def sync(self, name: str | None = None, seconds: float = SYNC_SECONDS) -> list[SyncReport]:
         """Bring the local copy of one or all registries up to date; see `sync_registry`."""
-        self._indexes.clear()
-        return [sync_registry(self._store, x, limits) for x in self.select(name)]
+        return [sync_registry(self._store, x, seconds) for x in self.select(name)]
 
     def search(
         self, query: str, limit: int = 10, *, registry: str | None = None
@@ -124,27 +114,20 @@ class Registries:
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
         """
-        index, servers = self._index(registry)
+        index, servers = ToolIndex[JsonObject](), dict[str, FoundServer]()
+        for source in self.select(registry):
+            for document in self._store.latest(source.address):
+                if document.meta.get("status") not in _HIDDEN:
+                    server = _search_result(source.name, document)
+                    key = f"{source.name} {server.name}"
+                    servers[key] = server
+                    index.update(_index_document(key, server, document))
         if not servers:
             raise RegistryError(
                 "There is no local copy of a registry yet. Run `xai-mcp-agent registry sync`."
             )
         hits = index.search(query, limit)
         return [replace(servers[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
-
-    def _index(self, name: str | None) -> _Index:
-        """Return an index of the local copy, built once until the copy changes."""
-        if name not in self._indexes:
-            index, servers = ToolIndex[JsonObject](), dict[str, FoundServer]()
-            for registry in self.select(name):
-                for document in self._store.latest(registry.address):
-                    if document.meta.get("status") not in _HIDDEN:
-                        server = _search_result(registry.name, document)
-                        key = f"{registry.name} {server.name}"
-                        servers[key] = server
-                        index.update(_index_document(key, server, document))
-            self._indexes[name] = index, servers
-        return self._indexes[name]
 
     # One server
 
@@ -185,13 +168,11 @@ class Registries:
         except HttpStatusError as reason:
             if reason.status == NOT_FOUND:
                 if registry.type == "api":  # npm and lists are read in full at each sync
-                    self._indexes.clear()
                     self._store.mark_deleted(registry.address, name)
                 return f"{registry.name} has no {_quote(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except OSError as reason:
             return f"{registry.name} could not be asked: {reason}"
-        self._indexes.clear()
         with self._store.writing():
             for document in documents:
                 self._store.put(registry.address, document)

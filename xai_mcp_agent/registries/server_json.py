@@ -26,7 +26,6 @@ REMOTE_TYPES = ("streamable-http", "sse")
 NAME_CHARS = 200
 TEXT_CHARS = 2_000
 _VERSION_CHARS = 255
-_IDENTIFIER_CHARS = 300
 
 _NAME = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
 _IDENTIFIERS = {
@@ -51,13 +50,9 @@ _LOADS_CODE = re.compile(
     r"REQUESTS_CA_BUNDLE",
     re.IGNORECASE,
 )
-_MOVING_VERSIONS = frozenset({
-    "latest", "next", "beta", "alpha", "canary", "dev", "edge", "main", "master", "nightly",
-    "stable", "snapshot", "*", "x",
-})  # fmt: skip
 _EXACT = {
     "npm": re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"),
-    "server": re.compile(r"[A-Za-z0-9._+-]+"),
+    "server": re.compile(r"(?!latest\Z)[A-Za-z0-9._+-]+"),
 }
 _ANY_EXACT = re.compile(r"v?\d[0-9A-Za-z._+!-]*")
 _WILD = re.compile(r"(?:^|\.)[xX*](?:\.|$)")
@@ -96,7 +91,7 @@ def _value(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return str(value)[:_IDENTIFIER_CHARS]
+        return str(value)
     return value if isinstance(value, str) and _line(value) == value else None
 
 
@@ -207,13 +202,9 @@ class Package(_RegistryModel):
     def _wrong_identifier(self) -> str:
         if not self.identifier:
             return "it has no identifier"
-        if self.identifier.startswith("-") or any(x.isspace() for x in self.identifier):
-            return "its identifier would be read as options"
         pattern = _IDENTIFIERS.get(self.type)
         is_valid = pattern is None or pattern.fullmatch(self.identifier)
-        if len(self.identifier) > _IDENTIFIER_CHARS or not is_valid:
-            return "its identifier is not a valid package name"
-        return ""
+        return "" if is_valid else "its identifier is not a valid package name"
 
     def _wrong_version(self) -> str:
         if self.type == "mcpb" and not _SHA256.fullmatch(self.file_sha256):
@@ -332,8 +323,6 @@ def wrong_with_version(version: str, of: str = "") -> str:
     if not version:
         return "it names no version"
     text = visible_text(version, 80)
-    if version.lower() in _MOVING_VERSIONS:
-        return f"its version {text!r} moves: it may be another one tomorrow"
     is_exact = _EXACT.get(of, _ANY_EXACT).fullmatch(version) and not _WILD.search(version)
     is_short = len(version) <= _VERSION_CHARS
     return "" if is_exact and is_short else f"its version {text!r} is not exact"

@@ -74,12 +74,10 @@ class RegistryStore:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        try:
+        with self._errors_reported():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)
             self._db.executescript(_TABLES)
-        except (OSError, sqlite3.Error) as cause:
-            raise self._unusable(cause) from cause
 
     def close(self) -> None:
         """Close the file."""
@@ -92,31 +90,24 @@ class RegistryStore:
         Raises:
             RegistryError: the file cannot be written.
         """
-        try:
+        with self._errors_reported(), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             yield
-            self._db.execute("COMMIT")
-        except BaseException as cause:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            if not isinstance(cause, sqlite3.Error):
-                raise
+
+    @contextmanager
+    def _errors_reported(self) -> Generator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error, ValueError, TypeError) as cause:
             raise RegistryError(
-                f"{self.file}, the local copy of the registries, cannot be written: {cause}. End "
-                "other syncs and free some disk space, then try again."
+                f"{self.file}, the local copy of the registries, cannot be used: {cause}. End "
+                "other syncs and free some disk space. If it is damaged, delete it: it is fetched "
+                "again."
             ) from cause
 
-    def _unusable(self, cause: Exception) -> RegistryError:
-        return RegistryError(
-            f"{self.file}, the local copy of the registries, cannot be used: {cause}. Delete it, "
-            "or make its folder writable; it is fetched again."
-        )
-
     def _rows(self, query: str, *values: str) -> list[Any]:
-        try:
+        with self._errors_reported():
             return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as cause:
-            raise self._unusable(cause) from cause
 
     # Progress of a sync
 
@@ -188,10 +179,8 @@ class RegistryStore:
     def _documents(self, **key: str) -> list[RegistryDocument]:
         where = " AND ".join(f"{column} = ?" for column in key)
         query = f"SELECT document FROM documents WHERE {where} ORDER BY name"
-        try:
+        with self._errors_reported():
             return [_decode(text) for (text,) in self._rows(query, *key.values())]
-        except (ValueError, TypeError) as cause:
-            raise self._unusable(cause) from cause
 
     def _write(self, registry: str, document: RegistryDocument, run: str = "") -> None:
         values = (registry, document.name, document.version, run, json.dumps(asdict(document)))
@@ -217,14 +206,7 @@ def _time_text(moment: datetime) -> str:
 # Sync
 
 _PAGE_LIMITS = FetchLimits()
-
-
-@dataclass(frozen=True, slots=True)
-class SyncLimits:
-    """The time limit for one sync of a registry, and the limits of each page."""
-
-    seconds: float = 900.0
-    fetch: FetchLimits = _PAGE_LIMITS
+SYNC_SECONDS = 900.0  # for one registry
 
 
 @dataclass
@@ -242,7 +224,7 @@ class SyncReport:
 
 
 def sync_registry(
-    store: RegistryStore, registry: RegistrySettings, limits: SyncLimits | None = None
+    store: RegistryStore, registry: RegistrySettings, seconds: float = SYNC_SECONDS
 ) -> SyncReport:
     """Fetch the changes in a registry. Each page is stored before the next one is requested.
 
@@ -253,7 +235,7 @@ def sync_registry(
     """
     report = SyncReport(registry.name)
     try:
-        problem = _read_pages(store, registry, limits or SyncLimits(), report)
+        problem = _read_pages(store, registry, seconds, report)
     except OSError as reason:
         at = f", at page {report.pages + 1}" if report.pages else ""
         problem = f"cannot be read{at}: {str(reason).rstrip('.')}."
@@ -265,19 +247,19 @@ def sync_registry(
 
 
 def _read_pages(
-    store: RegistryStore, registry: RegistrySettings, limits: SyncLimits, report: SyncReport
+    store: RegistryStore, registry: RegistrySettings, seconds: float, report: SyncReport
 ) -> str:
     """Read and store pages until the last one; return why it ended early, if it did."""
-    deadline, cursors = time.monotonic() + limits.seconds, set[str]()
+    deadline, cursors = time.monotonic() + seconds, set[str]()
     address, read_page = registry.address, page_reader(registry)
     progress = store.progress(address)
     report.is_resumed = bool(progress.cursor)
     if not report.is_resumed:
         progress = store.begin(address, progress.since)
     while (remaining := deadline - time.monotonic()) > 0:
-        fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(remaining, 0.1)))
+        limits = replace(_PAGE_LIMITS, seconds=min(_PAGE_LIMITS.seconds, max(remaining, 0.1)))
         try:
-            page = read_page(progress.cursor, progress.since, fetch)
+            page = read_page(progress.cursor, progress.since, limits)
         except HttpStatusError as reason:
             if reason.status not in _CLIENT_ERRORS or not report.is_resumed or report.pages:
                 raise
@@ -299,7 +281,7 @@ def _read_pages(
                 return ""
             cursors.add(page.next)
             progress = store.set_progress(address, replace(progress, cursor=page.next))
-    return f"is not read to its end after {limits.seconds:g} s."
+    return f"is not read to its end after {seconds:g} s."
 
 
 def _store_page(

@@ -110,7 +110,7 @@ def test_a_version_can_be_chosen_and_a_refused_one_has_no_substitute(
     assert entries(work).keys() == {"library"}, "`show` writes nothing"
     assert "Known: 1.4.0, 1.3.0" in offer(f"show {NOTES} --version 9", status=1)
     service.row(NOTES)["server"]["packages"][0]["version"] = "latest"
-    assert "'latest' moves" in offer(f"add {NOTES}", status=1)
+    assert "'latest' is not exact" in offer(f"add {NOTES}", status=1)
     offer(f"add {NOTES} --version 1.3.0")
 
 
