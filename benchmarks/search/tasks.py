@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.bridges import wait_until_listed
-from tests.support.catalog_server import INSTALL, catalog_entry
+from tests.support.fault_server import catalog_entry, tool
 from tests.support.model_endpoint import model_endpoint
 from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, TaskRun, ignore_event, run_tasks
@@ -222,13 +222,16 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
     others = [x for x in work.tools if x["name"] not in task.needed]
     late += others[: LATE_TOOLS - len(late)]
     names = {x["name"] for x in late}
+    new = [
+        tool(x["name"], description=x["description"], inputSchema=x["input_schema"]) for x in late
+    ]
 
     async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
-            await operations.call_tool(_SERVER, INSTALL["name"])
+            await operations.call_tool(_SERVER, "set_tools", {"tools": new, "add": True})
             await wait_until_listed(operations, _SERVER, next(iter(task.needed)))
 
-    with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
+    with _bridge([x for x in work.tools if x["name"] not in names], folder) as bridge:
         return _run(way, protocol, Work(work.tools, [task]), bridge, install)[0]
 
 
@@ -254,8 +257,8 @@ def _entry(tool: Json) -> Json:
 
 
 @contextmanager
-def _bridge(tools: Sequence[Json], folder: Path, more: Sequence[Json] = ()) -> Iterator[Bridge]:
-    server = catalog_entry(folder / "tools.jsonl", tools, more)
+def _bridge(tools: Sequence[Json], folder: Path) -> Iterator[Bridge]:
+    server = catalog_entry(folder / "tools.json", tools)
     # One way must not learn from another what the tasks need.
     with Bridge({"mcpServers": {_SERVER: server}, "toolSearch": {"learn": False}}) as bridge:
         yield bridge

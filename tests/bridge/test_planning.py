@@ -12,7 +12,7 @@ import pytest
 
 from tests.planning.shop import TOOLS
 from tests.support.bridges import accept_now
-from tests.support.catalog_server import catalog_entry
+from tests.support.fault_server import catalog_entry
 from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
 from xai_mcp_agent import Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.chat import ChatModel

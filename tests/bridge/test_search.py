@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with
-from tests.support.catalog_server import catalog_entry
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
-from tests.support.fault_server import entry
+from tests.support.fault_server import catalog_entry, entry, tool
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
@@ -110,7 +109,8 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
         monkeypatch.setattr(live, "_FILL_SECONDS", 0.3)
         monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.3)
         endpoint.is_open.clear()
-        bridge.call_tool("a", "add_tool", {"name": "umbrella", "description": "Keeps dry."})
+        new = tool("umbrella", description="Keeps dry.")
+        bridge.call_tool("a", "set_tools", {"tools": [new], "add": True})
         wait_until(lambda: len(bridge.list_tools("a")) > len(TOOLS) + 1, "it is listed")
         results = bridge.search_tools(RAIN)
         assert results.note.startswith("4 of 5 tools prepared")

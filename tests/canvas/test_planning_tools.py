@@ -10,7 +10,7 @@ import pytest
 
 from tests.planning.shop import TOOLS
 from tests.support.canvas import ask_scripted, call, chain, make
-from tests.support.catalog_server import catalog_entry
+from tests.support.fault_server import catalog_entry
 from tests.support.model_endpoint import ReceivedRequest, Step, calls, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS

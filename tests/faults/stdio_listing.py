@@ -26,11 +26,7 @@ def _with_large(*tools: Any) -> Server:
 
     @contextmanager
     def start(folder: Path) -> Generator[Entry]:
-        settings = _with(*tools)
-        *python, options = settings["args"]
-        file = folder / "options.json"
-        file.write_text(options, encoding="utf-8")
-        yield {**settings, "args": [*python, f"@{file}"]}
+        yield _with(*tools, file=folder / "options.json")
 
     return start
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import FarClient, write_settings
-from tests.support.catalog_server import catalog_entry
+from tests.support.fault_server import catalog_entry
 from tests.support.many_tools import many_tools
 from xai_mcp_agent import ToolResult
 from xai_mcp_agent.gateway.endpoint import Listing

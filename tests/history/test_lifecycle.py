@@ -6,10 +6,9 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import fault_http
-from tests.support.fault_server import entry
+from tests.support.fault_server import entry, tool
 from tests.support.histories import events_of, records_of, short
 from tests.support.http_faults import refuse
-from tests.support.living_server import tool
 from xai_mcp_agent import JsonObject, SourceError
 
 SERVER, TOOL_A, TOOL_B = "mcp:it", "mcp_tool:it_a", "mcp_tool:it_b"

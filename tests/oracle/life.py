@@ -6,25 +6,72 @@ own, because a call and the listing that it causes are recorded in either order.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.support.fault_server import entry
-from tests.support.living_server import SET_TOOLS, OverHttp, OverStdio, living_server, tool
+from tests.support.fault_http import FaultHttp, fault_http
+from tests.support.fault_server import entry, tool
+from tests.support.journals import pids_in
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, XaiMcpError
 
 from .tables import Rows, error_facts, stable
 
 _CALLS = ("called", "begun")
-
+SET_TOOLS = {"name": "set_tools", "inputSchema": {"type": "object"}}
 
 A, B, C = tool("a"), tool("b"), tool("c")
 A2 = tool("a", description="better", inputSchema={
     "type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]
 })  # fmt: skip
+
+
+class OverStdio:
+    """A server of 2026-07-28 that is a child of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._journal = folder, folder / "journal"
+
+    def offer(self, *tools: JsonObject) -> JsonObject:
+        """Set its tools from the next start on; return its entry in a settings file."""
+        return entry(
+            self._folder / "options.json",
+            era="modern", tools=[*tools, SET_TOOLS], journal=str(self._journal),
+        )  # fmt: skip
+
+    def lose(self, _bridge: Bridge, *tools: JsonObject) -> None:
+        """End it like a crash; the bridge starts it again at once, with these tools."""
+        self.offer(*tools)
+        os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
+
+
+class OverHttp:
+    """A server of 2025-11-25 that somebody else runs."""
+
+    def __init__(self, peer: FaultHttp) -> None:
+        self._peer = peer
+
+    def offer(self, *tools: JsonObject) -> JsonObject:
+        """Set its tools from the next request on; return its entry in a settings file."""
+        self._peer.peer.tools = [*tools, SET_TOOLS]
+        return self._peer.entry()
+
+    def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
+        """End it like a crash; once the bridge notices, start it again with these tools."""
+        wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
+
+        def failures() -> int:
+            return [x.change for x in bridge.history()].count("failed")
+
+        earlier = failures()
+        self._peer.stop()
+        wait_until(lambda: failures() > earlier, "the bridge has noticed it")
+        self.offer(*tools)  # not before: it may be asked once more until it is gone
+        self._peer.start()
 
 
 class _Life:
@@ -109,11 +156,9 @@ class _Life:
 def record(folder: Path) -> Rows:
     """Play every life; the rows are its steps."""
     rows: Rows = {}
-    for transport in ("stdio", "http"):
-        own = folder / transport
-        own.mkdir()
-        with living_server(transport, own) as peer:
-            rows |= _with_prefix(transport, _life(peer))
+    rows |= _with_prefix("stdio", _life(OverStdio(folder)))
+    with fault_http(era="legacy", sessions=True, standing=True) as peer:
+        rows |= _with_prefix("http", _life(OverHttp(peer)))
     rows |= _with_prefix("decisions", _decisions(folder))
     return rows
 
@@ -122,8 +167,7 @@ def _life(peer: OverStdio | OverHttp) -> Rows:
     rows: Rows = {}
     server, a, b, c = "mcp:it", "mcp_tool:it_a", "mcp_tool:it_b", "mcp_tool:it_c"
     last = "mcp_tool:it_set_tools"
-    peer.offer(A, B)
-    with Bridge({"mcpServers": {"it": peer.entry()}}) as bridge:
+    with Bridge({"mcpServers": {"it": peer.offer(A, B)}}) as bridge:
         life = _Life(bridge)
 
         def offer(*tools: JsonObject) -> None:

@@ -62,7 +62,7 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
             run(ctx)
         assert list(tools_of_request(endpoint)) == ["shop_ask"]
         assert f"'shop_pay' cannot be used: {SWITCHED_OFF}" in last_message(endpoint)
-        assert bridge.call_tool("shop", "pay").text == "this is pay"
+        assert bridge.call_tool("shop", "pay").text == "pay {}"
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
 
 

@@ -268,7 +268,7 @@ def test_nothing_that_a_server_hides_reaches_the_model(
     assert "structuredContent" in results[1], (
         "the error names the parameter without its hidden characters"
     )
-    assert results[2].startswith("this is pay")
+    assert results[2].startswith("pay {}")
     assert results[3].startswith("seen\n[note: 27")
     for request in endpoint.requests:
         messages = [x for x in request.body["messages"] if x["role"] != "assistant"]
@@ -425,5 +425,5 @@ def test_the_command_the_node_and_python_report_marks_and_block_nothing(
     assert [x["tool"] for x in node.status.value[0]["marks"]] == ["", "pay"]
     with Bridge.open(file) as bridge:
         assert bridge.marks() == [], "nothing was listed yet"
-        assert bridge.call_tool("shop", "pay").text == "this is pay"
+        assert bridge.call_tool("shop", "pay").text == "pay {}"
         assert [x.tool for x in bridge.marks("shop")] == ["", "pay"]

@@ -1,8 +1,8 @@
-"""A misbehaving MCP server of our own, on the standard library alone, so it starts at once.
+"""An MCP server of our own, on the standard library alone, so it starts at once.
 
 Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`, or with `@FILE` for
-many options; `entry(exit=3)` is what a settings file holds for that. `fault_http.py` puts the same
-server behind a URL.
+many options; `entry(exit=3)` is what a settings file holds for that, and `catalog_entry` for many
+tools. `fault_http.py` puts the same server behind a URL.
 
 Options, all of them optional:
 - at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stdout` (text),
@@ -23,7 +23,7 @@ Options, all of them optional:
   needs a `journal`
 - `until` (a file: once it is there, a new start is healthy)
 
-Its tools do what their arguments say; see `_TOOLS`.
+Its tools do what their arguments say; see `_TOOLS`. Others answer with their name and arguments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 MODERN = "2026-07-28"
 # Long enough to be for ever in a test, short enough that a forgotten server ends by itself.
@@ -48,11 +48,33 @@ _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _SETTINGS = ("mode", "timeout", "startTimeout", "probeTimeout", "listTimeout", "closeTimeout")
 
 
-def entry(**options: object) -> dict[str, object]:
-    """Return the entry of a settings file for this server; `mode` and limits are settings."""
+def tool(name: object, **fields: object) -> dict:
+    """Return a tool as a server lists it."""
+    return {"name": name, "description": name, "inputSchema": {"type": "object"}, **fields}
+
+
+def entry(file: os.PathLike[str] | None = None, **options: object) -> dict[str, object]:
+    """Return the entry of a settings file for this server; `mode` and limits are settings.
+
+    Options that are too long for a command line are written into a file.
+    """
     settings = {key: options.pop(key) for key in _SETTINGS if key in options}
-    arguments = ["-S", "-E", __file__, json.dumps(options)]
-    return {"command": sys.executable, "args": arguments, **settings}
+    text = json.dumps(options)
+    if file is not None:
+        with open(file, "w", encoding="utf-8") as writing:
+            writing.write(text)
+        text = f"@{os.fspath(file)}"
+    return {"command": sys.executable, "args": ["-S", "-E", __file__, text], **settings}
+
+
+def catalog_entry(
+    file: os.PathLike[str], tools: Iterable[dict], **settings: object
+) -> dict[str, object]:
+    """Return the entry of a server of both eras that has these tools, and `set_tools`."""
+    listed = [
+        tool(x["name"], description=x["description"], inputSchema=x["input_schema"]) for x in tools
+    ]
+    return {**entry(file, era="both", tools=[*listed, _tool_entry("set_tools")]), **settings}
 
 
 class FaultServer:
@@ -196,11 +218,11 @@ class FaultServer:
     def call_tool(self, message: dict) -> Iterator[dict | bytes]:
         name = message["params"]["name"]
         arguments = message["params"].get("arguments") or {}
-        tool = _TOOLS.get(name)
-        if tool is None:
-            yield _text(f"this is {name}")
+        behaviour = _TOOLS.get(name)
+        if behaviour is None:
+            yield _text(f"{name} {json.dumps(arguments, sort_keys=True)}")
         else:
-            yield from tool(self, message, **arguments)
+            yield from behaviour(self, message, **arguments)
 
     def _capabilities(self) -> dict:
         if self.options.get("no_tools"):
@@ -307,15 +329,18 @@ def set_tools(
     tools: list,
     notices: int = 1,
     only: bool = False,
+    add: bool = False,
     features: dict | None = None,
 ) -> Iterator[dict]:
-    """Offer other tools from now on."""
+    """Offer other tools from now on, besides the usual ones or (`add`) those that are there."""
     if features is not None:
         server.features |= features
         yield from (server.notice(x) for x in features for _ in range(notices))
         yield _text("ok")
         return
-    yield from server.change_tools(tools if only else [*_TOOLS, *tools], notices)
+    names = {x["name"] for x in tools} if add else set()
+    kept = [x for x in server.tools if x["name"] not in names] if add else [*_TOOLS]
+    yield from server.change_tools(tools if only else [*kept, *tools], notices)
     yield _text("ok")
 
 
@@ -349,8 +374,8 @@ def _tool_entry(name: str) -> dict:
     schema: dict = {"type": "object"}
     if name == "echo":
         schema = {**schema, "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    tool = _TOOLS.get(name)
-    return {"name": name, "description": (tool and tool.__doc__) or name, "inputSchema": schema}
+    behaviour = _TOOLS.get(name)
+    return tool(name, description=(behaviour and behaviour.__doc__) or name, inputSchema=schema)
 
 
 def _text(text: str) -> dict:

@@ -55,7 +55,7 @@ _REQUESTS = {
 
 
 def many_tools() -> list[dict[str, Any]]:
-    """Return 360 tools, in the form of `catalog_server`."""
+    """Return 360 tools, in the form of `catalog_entry`."""
     return [
         _tool(deed, thing, place)
         for place, things in PLACES.items()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.support.bridges import bridge_with, status_of
-from tests.support.fault_server import entry
+from tests.support.fault_server import entry, tool
 from tests.support.http_faults import call, connected, event
 from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, Tool
@@ -15,10 +15,6 @@ from xai_mcp_agent.bridge.operations import Operations
 OBJECT = {"type": "object"}
 ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
 ROWS = [{"a": 1}] * 100_000
-
-
-def tool(name: str, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "description": "A tool.", "inputSchema": OBJECT, **fields}
 
 
 def doubling_schema(levels: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
-from tests.support.fault_server import entry
+from tests.support.fault_server import entry, tool
 from xai_mcp_agent import (
     Bridge,
     Prompt,
@@ -19,11 +19,6 @@ from xai_mcp_agent import (
     ToolTimeout,
     UnknownTool,
 )
-
-
-def tool(name: Any, **more: Any) -> dict[str, Any]:
-    """Return a tool as a server lists it."""
-    return {"name": name, "inputSchema": {"type": "object"}, **more}
 
 
 def tools_and_notes(**options: Any) -> tuple[list[Tool], tuple[str, ...]]:
