@@ -10,8 +10,7 @@ import pytest
 
 from tests.support.agents_in_ctx import ctx_with, use_server
 from tests.support.commands import write_settings
-from tests.support.fault_server import entry
-from tests.support.growing_server import growing_entry
+from tests.support.fault_server import entry, tool
 from tests.support.journals import pids_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
@@ -19,31 +18,33 @@ from tests.support.processes import wait_until
 from xai_mcp_agent import Agent, Bridge
 from xai_mcp_agent.canvas.toolbelts import define_tool
 
+GROWING = entry(era="both", tools=[tool("set_tools")], instructions="Ask for more tools.")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have a server, in both eras."""
     monkeypatch.chdir(tmp_path)
-    write_settings(tmp_path, {"grow": growing_entry(), "old": growing_entry(mode="legacy")})
+    write_settings(tmp_path, {"grow": GROWING, "old": {**GROWING, "mode": "legacy"}})
     return tmp_path
 
 
 @pytest.mark.parametrize("server", ["grow", "old"])
 def test_a_tool_the_server_adds_is_offered_at_the_models_next_step(folder: Path, server: str):
     """MCP: a change notice is a cue to list again, in both eras."""
-    ctx, first = ctx_with(server), [f"{server}_grow", f"{server}_shrink"]
+    ctx, first, change = ctx_with(server), [f"{server}_set_tools"], f"{server}_set_tools"
     steps = [
-        calls((f"{server}_grow", {"name": "extra"})),
+        calls((change, {"tools": [tool("extra")], "add": True})),
         calls((f"{server}_extra", {})),
-        calls((f"{server}_shrink", {"name": "extra"})),
+        calls((change, {"tools": [tool("set_tools")], "only": True})),
     ]
     with agent(ctx, *steps) as endpoint:
         run(ctx)
     names = [[*tools_of_request(endpoint, n)] for n in range(4)]
     assert names == [first, *[[*first, f"{server}_extra"]] * 2, first]
     prompt, *_, answer = endpoint.requests[2].body["messages"]
-    assert "Ask grow for more tools." in prompt["content"]
-    assert answer["content"] == "I am extra."
+    assert "Ask for more tools." in prompt["content"]
+    assert answer["content"] == "extra {}"
 
 
 def delayed_entry(until: Path, **options: Any) -> dict[str, Any]:
@@ -67,15 +68,15 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
             return says("All are here.")
         go.touch()
         wait_until(lambda: len(pids_in(journal)) == len(late), "the others have started")
-        return calls(("grow_shrink", {"name": "nothing"}))
+        return calls(("grow_ping", {}))
 
     with (
-        Bridge({"mcpServers": {"grow": growing_entry(), **late}, "wait": 0}) as bridge,
+        Bridge({"mcpServers": {"grow": GROWING, **late}, "wait": 0}) as bridge,
         model_endpoint(step) as endpoint,
     ):
         late_agent = Agent(bridge, model=endpoint.model, max_thoughts=500)
         first = late_agent.run("Go.")
-        assert [*tools_of_request(endpoint)] == ["grow_grow", "grow_shrink"]
+        assert [*tools_of_request(endpoint)] == ["grow_set_tools"]
         assert first.answer == "All are here."
         assert late_agent.run("Go.").left_out == ()
     late_servers = "late0, late1, late2, late3, late4 and 2 more"
@@ -102,7 +103,7 @@ def test_a_tool_of_a_server_that_is_not_enabled_is_refused_by_name(folder: Path)
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", "other")
     define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
-    with agent(ctx, calls(("grow_grow", {"name": "x"}))) as endpoint:
+    with agent(ctx, calls(("grow_set_tools", {"tools": []}))) as endpoint:
         run(ctx)
     refusal = "belongs to the server 'grow', which is not enabled for this agent"
     assert refusal in last_message(endpoint)

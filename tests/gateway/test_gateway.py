@@ -13,9 +13,8 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.support.asking_server import asking_entry, form
-from tests.support.fault_server import entry
+from tests.support.fault_server import entry, tool
 from tests.support.gateways import ERAS, Connect, text_of, with_gateway
-from tests.support.growing_server import growing_entry
 from tests.support.mcp_servers import PNG, gallery_entry
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent.bridge.operations import Operations
@@ -78,7 +77,7 @@ async def test_two_servers_with_the_same_names_stay_distinct():
     async def play(connect: Connect, _: Operations) -> None:
         async with connect() as client:
             names = [x.name for x in (await client.list_tools()).tools]
-            assert {"one_add", "two_add", "grow"} <= set(names)
+            assert {"one_add", "two_add", "plain"} <= set(names)
             assert text_of(await client.call_tool("two_add", {"a": 2, "b": 2})) == "4"
             uris = [str(x.uri) for x in (await client.list_resources()).resources]
             assert uris[0] == "gallery://readme"
@@ -88,8 +87,8 @@ async def test_two_servers_with_the_same_names_stay_distinct():
             prompts = [x.name for x in (await client.list_prompts()).prompts]
             assert prompts == ["one_greet", "two_greet"]
 
-    without = gallery_entry(disabledTools=["grow"])
-    servers = {"one": without, "two": without, "growing": growing_entry()}
+    other = entry(tools=[tool("plain")])
+    servers = {"one": gallery_entry(), "two": gallery_entry(), "other": other}
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 

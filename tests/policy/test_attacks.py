@@ -22,8 +22,7 @@ import pytest
 from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import accept_now, wait_for_loss
 from tests.support.commands import write_settings
-from tests.support.fault_server import entry
-from tests.support.growing_server import growing_entry
+from tests.support.fault_server import catalog_entry, entry, tool
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_requests, last_message, run, tools_of_request
@@ -273,11 +272,13 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     """The model keeps the definition that it had, and the person reads the change once."""
-    write_settings(folder, {"grow": growing_entry(lock="first")})
+    write_settings(folder, {"grow": catalog_entry(folder / "tools.json", [], lock="first")})
     ctx = ctx_with("grow")
     extra = calls(("grow_extra", {}))
-    poison = calls(("grow_grow", {"name": "extra", "description": EVIL}))
-    first = calls(("grow_grow", {"name": "extra", "description": ""}))
+    first, poison = (
+        calls(("grow_set_tools", {"tools": [tool("extra", description=x)], "add": True}))
+        for x in ("", EVIL)
+    )
 
     def accept_then_call(_: dict[str, Any]) -> Step:
         accept_now(ctx["mcp_bridge"].bridge, "grow", "extra")

@@ -16,7 +16,6 @@ from tests.support.agents_in_ctx import ctx_with
 from tests.support.bridges import names_of
 from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
-from tests.support.growing_server import growing_entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, last_message, run, tools_of_request
@@ -30,14 +29,14 @@ SWITCHED_OFF = "a person has switched it off"
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with two servers: the tools of one change by a call, of one at a restart."""
+    """A working folder with a server whose tools change at a restart."""
     monkeypatch.chdir(tmp_path)
     changing = entry(
         tools=[tool_entry("pay", "Pays."), tool_entry("ask", "Asks.")],
         then={"tools": [tool_entry("pay", "Pays, and more."), tool_entry("ask", "Asks.")]},
         journal=str(tmp_path / "journal"),
     )
-    return write_settings(tmp_path, {"grow": growing_entry(), "shop": changing})
+    return write_settings(tmp_path, {"shop": changing})
 
 
 @pytest.fixture
@@ -68,17 +67,17 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
 
 def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
     """A person disables it during the run. A call that the model has begun is refused."""
-    ctx = ctx_with("grow")
+    ctx = ctx_with("shop")
 
     def switch_off(ctx: dict[str, Any], text: str, _: Any) -> str:
-        ctx["mcp_bridge"].bridge.disable("grow", "shrink")
+        ctx["mcp_bridge"].bridge.disable("shop", "ask")
         return "off"
 
-    define_tool(ctx, None, "switch", "Switches shrink off.", switch_off)
-    with agent(ctx, calls(("switch", {})), calls(("grow_shrink", {"name": "x"}))) as endpoint:
+    define_tool(ctx, None, "switch", "Switches ask off.", switch_off)
+    with agent(ctx, calls(("switch", {})), calls(("shop_ask", {}))) as endpoint:
         run(ctx)
-    assert list(tools_of_request(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
-    assert list(tools_of_request(endpoint, 1)) == ["switch", "grow_grow"]
+    assert list(tools_of_request(endpoint, 0)) == ["switch", "shop_pay", "shop_ask"]
+    assert list(tools_of_request(endpoint, 1)) == ["switch", "shop_pay"]
     assert SWITCHED_OFF in last_message(endpoint)
 
 
