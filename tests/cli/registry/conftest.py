@@ -14,7 +14,7 @@ from tests.support.registry_service import RegistryService, registry_service
 
 from .offers import write
 
-SERVER = Path(__file__).parents[2] / "support" / "notes_server.py"
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def npx(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = programs / "npx"
     program.write_text(
         f'#!/bin/sh\nprintf "%s\\n" "$@" "token=$NOTES_TOKEN" >> {started}\n'
-        f"cd {SERVER.parents[2]} && exec {sys.executable} -m tests.support.notes_server\n"
+        f"cd {ROOT} && exec {sys.executable} -m tests.support.mcp_servers notes\n"
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")

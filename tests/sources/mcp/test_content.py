@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
-from tests.support.notes_server import PNG
+from tests.support.mcp_servers import PNG
 from xai_mcp_agent import (
     Bridge,
     Completion,

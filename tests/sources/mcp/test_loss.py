@@ -98,7 +98,7 @@ def call_after_a_loss(bridge: Bridge, mend: Callable[[], None] = bool) -> str:
 def test_a_real_server_behind_a_url_may_be_killed_and_restarted_at_any_time():
     """In both eras the loss is noticed and explained, and the server is used when it is back."""
     port = free_port()
-    gallery = [sys.executable, mcp_servers.__file__, str(port)]
+    gallery = [sys.executable, mcp_servers.__file__, "gallery", str(port)]
     url = f"http://127.0.0.1:{port}/mcp"
     with bridge_with(modern={"url": url}, legacy={"url": url, "mode": "legacy"}) as bridge:
         with listening_process(gallery, port) as child:

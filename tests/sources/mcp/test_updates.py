@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
-from tests.support.notes_server import notes_entry
+from tests.support.mcp_servers import notes_entry
 from xai_mcp_agent import Bridge, ServerError, SourceClosed, ToolTimeout, UnknownServer
 
 TODAY = "notes://today"
