@@ -1,7 +1,7 @@
 # Everything a contributor does, from a bare clone with Python 3.11 to 3.13 and make.
 #   make demo                       make test ARGS="-k settings -x"
 #   make test PARALLEL= (one process: for a debugger, and for output as it comes)
-#   make conformance ARGS="tools_call 2026-07-28"
+#   make conformance ARGS="client 2026-07-28"
 #   make check PYTHON=python3.12    make lab ARGS="--no-browser --port=9999"
 
 VENV ?= .venv

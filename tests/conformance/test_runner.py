@@ -1,40 +1,35 @@
-"""What the runner of the conformance suite makes of results. The scenarios are not run here."""
+"""How the runner reads the results of the suite. The scenarios are not run here."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from . import report
-from .suite import Outcome, Scenario, judged
+from .suite import read
 
-ECHO = Scenario("tools_call", "2026-07-28", "required")
-EXTRA = Scenario("auth/dpop", "", "extension")
+SUMMARY = """
+=== SUITE SUMMARY ===
 
+✓ tools_call: 2 passed, 0 failed
+%s
+✗ auth/dpop: 10 passed, 3 failed
 
-def check(status: str, **more: str) -> dict[str, Any]:
-    return {"id": "some-check", "status": status, "description": "It does.", **more}
+Not scored for 2026-07-28: 1 scenario(s) run, 1 failing. These do not affect conformance.
+  ✗ auth/dpop (extension)
+"""
 
 
 @pytest.mark.parametrize(
-    ("checks", "code", "verdict"),
+    ("line", "is_good"),
     [
-        ([check("SUCCESS"), check("INFO")], 0, "passed"),
-        ([check("SUCCESS"), check("FAILURE")], 1, "failed"),
-        ([check("SUCCESS"), check("FAILURE")], 0, "failed"),
-        ([check("SUCCESS")], 1, "failed"),
-        ([check("SKIPPED"), check("INFO")], 0, "skipped"),
-        ([], 0, "skipped"),
-        ([], 1, "skipped"),
+        ("✓ ping: 1 passed, 0 failed", True),
+        ("✗ ping: 1 passed, 1 failed", False),
+        ("✗ ping: 1 passed, 0 failed, 1 warnings", False),
+        ("✓ ping: 0 passed, 0 failed", False),
+        ("- ping: skipped", False),
     ],
 )
-def test_only_what_was_checked_can_pass(checks: list[dict[str, Any]], code: int, verdict: str):
-    """The suite ends well where it checked nothing at all; that is no pass."""
-    assert judged(ECHO, checks, code, 1.0, "").verdict == verdict
-
-
-def test_a_run_is_good_when_all_that_is_scored_passed():
-    passed, skipped = Outcome(ECHO, "passed", 2), Outcome(ECHO, "skipped")
-    assert report.is_good([passed, Outcome(EXTRA, "failed")])
-    assert not report.is_good([passed, skipped]), "a skipped one was not shown to work"
+def test_a_run_is_good_when_all_that_is_scored_was_checked_and_passed(line: str, is_good: bool):
+    """The suite counts a scenario that checked nothing as passed."""
+    run = read("client", "2026-07-28", SUMMARY % line)
+    assert (run.is_good, run.missed) == (is_good, [] if is_good else ["ping"])
+    assert run.unscored == {"auth/dpop": False}
