@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.authorization_server import Protected, browse, protected_server
 from tests.support.commands import Cli, write_settings
-from tests.support.mcp_servers import gallery, serving
+from tests.support.mcp_servers import gallery
+from tests.support.web_server import serving
 from xai_mcp_agent.cli import access
 
 _SECONDS = 20.0

@@ -38,7 +38,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from tests.support.mcp_servers import serving
+from tests.support.web_server import serving
 from xai_mcp_agent import Bridge, SignIn, SignInRequest
 
 _BROWSER_SECONDS = 20.0

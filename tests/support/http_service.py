@@ -78,7 +78,10 @@ class Received:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer. With `pieces` it has no length, and ends where they end or the client goes."""
+    """An answer. With `pieces` it is sent in chunks until they end, or the client goes.
+
+    Where they raise an OSError, the connection breaks off.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -197,15 +200,16 @@ class _Handler(ThreadHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): text for name, text in self.headers.items()}
         reply = self.server.owner.reply(Received(self.command, path, query, headers, body))
-        has_length = reply.pieces is None and reply.status != 204
-        length = len(reply.body) if has_length else None
-        self.head(reply.status, length, reply.reason, **reply.headers)
         if reply.pieces is None:
+            length = len(reply.body) if reply.status != 204 else None
+            self.head(reply.status, length, reply.reason, **reply.headers)
             self.wfile.write(reply.body)
             return
+        self.head(reply.status, transfer_encoding="chunked", **reply.headers)
         with suppress(OSError):
-            for piece in reply.pieces:
-                self.wfile.write(piece)
+            for piece in filter(None, reply.pieces):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_QUERY = _answer
 

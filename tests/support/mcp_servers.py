@@ -1,4 +1,4 @@
-"""Real MCP servers of the SDK: over stdio as children, over HTTP and SSE in threads.
+"""Real MCP servers of the SDK.
 
 The gallery has something of every kind; the notes have resources that change, templates, prompts
 and completion. `python mcp_servers.py NAME [PORT]` runs one of them, and `gallery_entry()` and
@@ -7,12 +7,8 @@ and completion. `python mcp_servers.py NAME [PORT]` runs one of them, and `galle
 
 from __future__ import annotations
 
-import inspect
 import os
-import socket
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -262,20 +258,6 @@ def gallery_entry(**more: Any) -> dict[str, Any]:
 def notes_entry(**more: Any) -> dict[str, Any]:
     """Return the entry of a settings file for the notes over stdio."""
     return python_entry(__file__, "notes", **more)
-
-
-@contextmanager
-def serving(app: Any) -> Generator[str]:
-    """Run a web application in a thread for the length of the block; yield its address.
-
-    `app` may be a method that returns one for the address.
-    """
-    from tests.support.web_server import run_in_thread
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with run_in_thread(app(address) if inspect.ismethod(app) else app, listening):
-            yield address
 
 
 if __name__ == "__main__":

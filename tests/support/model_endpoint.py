@@ -13,23 +13,16 @@ clear message.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
-
 from tests.support import responses_service
-from tests.support.web_server import run_in_thread
+from tests.support.http_service import Received, Reply, as_json, http_service
 from xai_mcp_agent import AgentModel
 
 # Fields of a message that are streamed in their own way; services add others.
@@ -50,7 +43,7 @@ USAGE = {
 class ReceivedRequest:
     """One request as it arrived. Header names are in lower case."""
 
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: dict[str, Any]
 
     @property
@@ -176,7 +169,7 @@ class ModelEndpoint:
         self.first_request = threading.Event()
         self.base_url = ""
         self._next = script if callable(script) else _in_order(script)
-        self._closing = asyncio.Event()
+        self._closing = threading.Event()
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -193,42 +186,57 @@ class ModelEndpoint:
             provider="openai", name="scripted", base_url=self.base_url, api_key="sk-dummy-key"
         )
 
-    async def answer(self, request: Request) -> Response:
-        body = json.loads(await request.body())
-        self.requests.append(ReceivedRequest(dict(request.headers), body))
+    def answer(self, got: Received) -> Reply:
+        """Answer a request by the next step."""
+        body = json.loads(got.body)
+        self.requests.append(ReceivedRequest(got.headers, body))
         self.first_request.set()
-        is_responses = request.url.path.endswith("/responses")
+        is_responses = got.path.endswith("/responses")
         problem = responses_service.complaint(body) if is_responses else ""
         step = fails(400, {"message": problem}) if problem else self._next(body)
         if step.kind == "hangs":
-            await self._closing.wait()
-            return Response(status_code=503)
+            self._closing.wait()
+            return Reply(503)
         if step.kind == "raw":
             headers = {"content-type": "application/json", **step.headers}
-            return Response(step.body, step.status, headers)
+            return Reply(step.status, step.body.encode(), headers)
         if step.kind.endswith("events"):
-            return _stream([_event(x) for x in step.events], step, self._closing)
+            return self._stream([_event(x) for x in step.events], step)
         if is_responses:
             return self._answer_responses(step, body)
         if step.kind == "reply" and not body.get("stream"):
-            return JSONResponse(_whole(step, body.get("model")))
+            return as_json(_whole(step, body.get("model")))
         options: dict[str, Any] = body.get("stream_options") or {}
         wants_usage = bool(options.get("include_usage"))
         events = [_event(json.dumps(x)) for x in _chunks(step, wants_usage)]
         end_event = [_event("[DONE]")] if step.kind == "reply" else []
-        return _stream([*events, *end_event], step, self._closing)
+        return self._stream([*events, *end_event], step)
 
-    def _answer_responses(self, step: Step, body: Mapping[str, Any]) -> Response:
+    def _answer_responses(self, step: Step, body: Mapping[str, Any]) -> Reply:
         whole = responses_service.whole(step.message, step.finish, body.get("model"))
         if step.kind == "reply" and not body.get("stream"):
-            return JSONResponse(whole)
+            return as_json(whole)
         events = responses_service.events(whole, _pieces, ends=step.kind == "reply")
         numbered = [{**x, "sequence_number": n} for n, x in enumerate(events)]
         texts = [f"event: {x['type']}\n{_event(json.dumps(x))}" for x in numbered]
-        return _stream(texts, step, self._closing)
+        return self._stream(texts, step)
+
+    def _stream(self, events: Sequence[str], step: Step) -> Reply:
+        def pieces() -> Iterator[bytes]:
+            for event in events:
+                if step.pause_seconds:
+                    self._closing.wait(step.pause_seconds)
+                yield event.encode()
+            if step.kind.startswith("stalls"):
+                self._closing.wait()
+            if step.kind.startswith("drops"):
+                raise ConnectionAbortedError("dropped, as the script wants it")
+
+        headers = {"content-type": "text/event-stream", **step.headers}
+        return Reply(headers=headers, pieces=pieces())
 
     def close(self) -> None:
-        """Release the hanging requests; called on the endpoint's own loop."""
+        """Release the hanging requests."""
         self._closing.set()
 
 
@@ -236,12 +244,13 @@ class ModelEndpoint:
 def model_endpoint(script: Script) -> Generator[ModelEndpoint]:
     """Run a scripted model on an ephemeral port of 127.0.0.1 for the length of the block."""
     endpoint = ModelEndpoint(script)
-    paths = ("/v1/chat/completions", "/v1/responses")
-    app = Starlette(routes=[Route(x, endpoint.answer, methods=["POST"]) for x in paths])
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        endpoint.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        with run_in_thread(app, listening, endpoint.close):
+    with http_service() as http:
+        endpoint.base_url = f"{http.url}/v1"
+        http.replies |= dict.fromkeys(("/v1/chat/completions", "/v1/responses"), endpoint.answer)
+        try:
             yield endpoint
+        finally:
+            endpoint.close()
 
 
 def _in_order(steps: Sequence[Step]) -> Callable[[dict[str, Any]], Step]:
@@ -305,19 +314,3 @@ def _pieces_of_part(part: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _event(data: str) -> str:
     return f"data: {data}\n\n"
-
-
-def _stream(events: Sequence[str], step: Step, closing: asyncio.Event) -> Response:
-    async def body() -> AsyncIterator[str]:
-        for number, event in enumerate(events):
-            if number % 100 == 99:  # a long answer holds up nobody else of this loop
-                await asyncio.sleep(0)
-            if step.pause_seconds and not closing.is_set():
-                await asyncio.sleep(step.pause_seconds)
-            yield event
-        if step.kind.startswith("stalls"):
-            await closing.wait()
-        if step.kind.startswith("drops"):
-            raise ConnectionAbortedError("dropped, as the script wants it")
-
-    return StreamingResponse(body(), headers={"content-type": "text/event-stream", **step.headers})

@@ -10,7 +10,8 @@ from tests.support.asking_server import asking, asking_entry
 from tests.support.authorization_server import Protected, protected_server
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
-from tests.support.mcp_servers import gallery, gallery_entry, notes, notes_entry, serving
+from tests.support.mcp_servers import gallery, gallery_entry, notes, notes_entry
+from tests.support.web_server import serving
 from xai_mcp_agent import Bridge
 
 _WAYS = ["stdio", "stdio_old", "http", "http_old"]
