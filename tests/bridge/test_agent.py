@@ -144,29 +144,6 @@ def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
     assert (events[0]["event"], events[-1]["event"]) == ("RunStarted", "RunFinished")
 
 
-def test_functions_that_never_end_are_not_started_by_further_runs(bridge: Bridge):
-    go_on, starts = threading.Event(), list[int]()
-
-    def linger() -> None:
-        """Wait."""
-        starts.append(1)
-        go_on.wait(WAIT_SECONDS)
-
-    with model_endpoint([calls(("linger", {}))] * 12 + [says("ok")]) as endpoint:
-        agent = Agent(bridge, [linger], model=endpoint.model)
-        try:
-            for number in range(8):
-                with agent.stream("Wait.") as events:
-                    next(x for x in events if type(x).__name__ == "ToolStarted")
-                    wait_until(lambda n=number: len(starts) > n, "it was called")
-            with agent.stream("Wait.") as events:
-                ninth = next(x for x in events if type(x).__name__ == "ToolFinished")
-                assert "too many of its earlier calls are still running" in str(ninth)
-                assert len(starts) == 8
-        finally:
-            go_on.set()
-
-
 def test_a_long_conversation_does_not_block_the_loop(bridge: Bridge):
     """The conversation has many short messages, and the loop may compute for at most 0.1 s."""
     roles = ("user", "assistant")

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.bridges import failure_of, names_of, source_bridge, status_of
 from tests.support.files import change
-from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, InvalidArguments, SourceFailed, ToolTimeout
 
 # A function that waits for it hangs until the end of the test.
@@ -168,22 +167,10 @@ def test_an_exception_of_a_function_is_an_error_result_that_names_it(
 
 def test_a_hanging_function_is_abandoned_and_the_others_can_be_called(file: Path, gate: None):
     text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
-    with offering(file, text, timeout=0.05, breaker=False) as bridge:
-        for _ in range(8):
-            with pytest.raises(ToolTimeout, match="goes on in the background"):
-                bridge.call_tool("it", "hang")
-        with pytest.raises(SourceFailed, match="still running"):
+    with offering(file, text, timeout=0.05) as bridge:
+        with pytest.raises(ToolTimeout, match="goes on in the background"):
             bridge.call_tool("it", "hang")
-        GATE.set()
-        wait_until(lambda: _is_free(bridge), "the hanging functions have ended")
         assert bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
-
-
-def _is_free(bridge: Bridge) -> bool:
-    try:
-        return bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
-    except SourceFailed:
-        return False
 
 
 def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixture[str]):

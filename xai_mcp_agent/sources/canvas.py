@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.json import JsonObject
-from ..core.results import TextPart, ToolResult
+from ..core.results import ToolResult
 from ..core.tools import STATIC, Tool, ToolKey
-from .plain_json import plain, write_json
+from .results import result_of
 
 CANVAS = ""
 """The source name of the canvas: drawn tools keep their own names without a prefix."""
-
-NO_RESULT_TEXT = "The tool ran and returned nothing."
-"""Text for a model when a drawn tool ended without a result."""
 
 DRAWN_TIMEOUT_SECONDS = 600.0  # an agent with a slow model may run in it
 
@@ -63,20 +60,6 @@ class DrawnTool:
 def drawn_tools(standard_tools: Mapping[str, Any]) -> dict[str, DrawnTool]:
     """Return the drawn tools of a toolbelt spec; a plain Python callable counts as one, too."""
     return {name: _as_drawn_tool(name, tool) for name, tool in standard_tools.items()}
-
-
-def result_of(value: Any) -> ToolResult:
-    """Return a drawn tool's return value as a result."""
-    if isinstance(value, ToolResult):
-        return value
-    if value is None:
-        return ToolResult.of_text(NO_RESULT_TEXT)
-    if isinstance(value, str):
-        return ToolResult.of_text(value)
-    if isinstance(value, dict | list | tuple | int | float | bool):
-        data = plain(value)
-        return ToolResult((TextPart(write_json(data)),), structured=data)
-    return ToolResult.of_text(str(value))
 
 
 def _as_drawn_tool(name: str, tool: Any) -> DrawnTool:

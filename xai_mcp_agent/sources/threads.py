@@ -12,48 +12,24 @@ import anyio
 
 T = TypeVar("T")
 
-# Each holds a stack and its function's objects; more than these mean a problem.
-_MAX_ABANDONED = 8
 
+async def run_in_thread(
+    do: Callable[[], T],
+    seconds: float,
+    wait: Callable[[Future[T]], Awaitable[T]] = asyncio.wrap_future,
+) -> T:
+    """Return the result of `do` within `seconds`; `wait` may do something else meanwhile.
 
-class TooManyThreads(Exception):
-    """Too many abandoned threads are still running."""
+    It uses a daemon thread: a hanging one must not keep Python from exiting.
 
-
-class Threads:
-    """Runner that starts each function in a thread of its own and counts abandoned threads."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._abandoned: set[threading.Thread] = set()
-
-    async def run(
-        self,
-        do: Callable[[], T],
-        seconds: float,
-        wait: Callable[[Future[T]], Awaitable[T]] = asyncio.wrap_future,
-    ) -> T:
-        """Return the result of `do` within `seconds`; `wait` may do something else meanwhile.
-
-        It uses daemon threads: a hanging one must not keep Python from exiting.
-
-        Raises:
-            TimeoutError: the function goes on in the background.
-            TooManyThreads: nothing was started.
-        """
-        self._abandoned = {x for x in self._abandoned if x.is_alive()}
-        if len(self._abandoned) >= _MAX_ABANDONED:
-            raise TooManyThreads
-        future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # a caller that stops waiting does not stop it
-        thread = threading.Thread(target=_settle, args=(future, do), name=self._name, daemon=True)
-        thread.start()
-        try:
-            with anyio.fail_after(seconds):
-                return await wait(future)
-        finally:
-            if not future.done():
-                self._abandoned.add(thread)
+    Raises:
+        TimeoutError: the function goes on in the background.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # a caller that stops waiting does not stop it
+    threading.Thread(target=_settle, args=(future, do), name="user code", daemon=True).start()
+    with anyio.fail_after(seconds):
+        return await wait(future)
 
 
 def _settle(future: Future[T], do: Callable[[], T]) -> None:

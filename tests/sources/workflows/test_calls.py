@@ -58,7 +58,7 @@ def test_a_result_that_cannot_be_used_is_an_error_that_says_so(running: Bridge):
     for code, words in (
         ("class A:\n  def __str__(self): raise ValueError\nresult = A()", "turned into JSON"),
         ("result = []\nfor _ in range(100000): result = [result]", "turned into JSON"),
-        ("result = 'x' * 17 * 1024**2", "17 MB, and at most 16"),
+        ("result = 'x' * 9 * 1024**2", "9 MB, and at most 8"),
     ):
         result = run(running, code)
         assert result.is_error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...core.errors import XaiMcpError
 from ...core.util import starter_folder
-from ...sources.canvas import NO_RESULT_TEXT
+from ...sources.results import NO_RESULT_TEXT
 from .goals import RUN_GOAL, Goal, Hint, Like, Other, event, goal
 
 WORKSHOP = "workshop"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from typing import Any, TypeAlias
 
 from ...core.json import JsonObject
 from ...core.results import TextPart, ToolResult
-from ..plain_json import write_json
 from .messages import AnswerPart, DataPart, Update
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
@@ -83,7 +83,10 @@ def result_of(answer: AgentAnswer) -> ToolResult:
     """
     parts = list(answer.parts())
     is_error = answer.state in _FAILED
-    contents = [TextPart(write_json(x.value)) if isinstance(x, DataPart) else x for x in parts]
+    contents = [
+        TextPart(json.dumps(x.value, ensure_ascii=False)) if isinstance(x, DataPart) else x
+        for x in parts
+    ]
     if is_error:
         end = ":" if contents else ", and did not say why."
         contents.insert(0, TextPart(f"{_FAILED[answer.state]}{end}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import inspect
 import json
 import math
@@ -16,20 +15,18 @@ from typing import Any, cast, get_args
 import anyio
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import to_jsonable_python
 
 from ...core.calls import ToolInvocation, remaining_seconds
-from ...core.errors import InvalidArguments, SourceFailed, ToolTimeout, UnknownTool
+from ...core.errors import InvalidArguments, ToolTimeout, UnknownTool
 from ...core.json import JsonObject
 from ...core.results import ResultPart, ToolResult
 from ...core.schemas import signature
 from ...core.tools import Tool, ToolAnnotations, ToolKey
 from ...secrets.redactor import redact_beginning
 from ...settings.entry import SourceSettings
-from ..canvas import result_of
-from ..plain_json import MAX_CHARS, Plain, ResultTooLarge, plain
 from ..progress import ProgressListener
-from ..threads import Threads, TooManyThreads
+from ..results import ResultTooLarge, result_of
+from ..threads import run_in_thread
 from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
 
 # Length of an exception's text: a model reads no more, and masking secrets takes time.
@@ -38,6 +35,7 @@ _MAX_ERROR_CHARS = 10_000
 # that a secret at the end is masked before the text is cut.
 _MAX_CHARS = 100_000
 _MAX_PROBLEMS = 20  # a long list may be wrong in every item
+_MAX_ITEMS = 100_000  # of a generator; more would not fit into a result
 # Unlike a plain call, these can be stopped midway.
 _STOPPABLE = (
     inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction,
@@ -108,9 +106,7 @@ class Function:
             return self._failure(cause)
         values |= {name: ToolContext(running) for name in self.contexts}
         try:
-            return _result(_outcome(self.run(**values), running))
-        except ResultTooLarge as cause:
-            return ToolResult.of_text(f"{self.tool.name} failed: {cause}", is_error=True)
+            return _check_parts(result_of(_outcome(self.run(**values), running)))
         except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
             return self._failure(cause)
 
@@ -125,7 +121,6 @@ class FunctionCalls:
     def __init__(self, settings: SourceSettings, mask: Callable[[str], str]) -> None:
         self._settings = settings
         self._mask = mask
-        self.threads = Threads(f"functions {settings.name}")
 
     async def call(
         self,
@@ -140,7 +135,6 @@ class FunctionCalls:
             InvalidArguments: they do not fit the function's types.
             UnknownTool: the source does not have it any more.
             ToolTimeout: it did not end in time.
-            SourceFailed: too many abandoned functions are still running.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -152,15 +146,13 @@ class FunctionCalls:
         watch, notes = WatchedCall(), list[str]()
         listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
         try:
-            result = await self.threads.run(
+            result = await run_in_thread(
                 partial(function.call, invocation.arguments, watch.call),
                 remaining_seconds(limit, anyio.current_time() - started),
                 partial(watch.watch, listener),
             )
         except TimeoutError as cause:
             raise self._too_slow(function, limit) from cause
-        except TooManyThreads as cause:
-            raise self.too_many() from cause
         except InvalidArguments as wrong:
             problems = [self._mask_text(x) for x in wrong.problems]
             expected = signature(function.tool.input_schema)
@@ -177,14 +169,6 @@ class FunctionCalls:
         masked = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
         is_cut = len(text) > _MAX_ERROR_CHARS + len(masked)
         return f"{masked}... (the rest is left out)" if is_cut else masked
-
-    def too_many(self) -> SourceFailed:
-        """Return the error for a call that cannot start."""
-        return SourceFailed(
-            self._settings.name,
-            "too many of its earlier calls are still running, although nobody waits for them.",
-            "Correct the function that does not end, then run the workflow again in a new process.",
-        )
 
     def _too_slow(self, function: Function, limit: float) -> ToolTimeout:
         rest = "We asked it to stop."
@@ -221,9 +205,9 @@ def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str
 def _outcome(value: Any, running: RunningCall) -> Any:
     """Return the value of a coroutine or a generator, and any other value as it is."""
     if inspect.isgenerator(value):
-        return _yield_while_awaited(cast(Generator[Any], value), running)
+        return _list_while_awaited(cast(Generator[Any], value), running)
     if inspect.isasyncgen(value):
-        value = _all_of(cast(AsyncGenerator[Any], value))
+        value = _list_all(cast(AsyncGenerator[Any], value))
     # On a loop of this thread: a coroutine may block, which must not stop the shared loop.
     return asyncio.run(_await_result(value, running)) if inspect.isawaitable(value) else value
 
@@ -276,16 +260,8 @@ def _output_schema(annotation: Any) -> JsonObject | None:
     return schema if schema.get("type") == "object" else None
 
 
-def _result(value: Any) -> ToolResult:
-    if isinstance(value, ToolResult):
-        return _check_parts(value)
-    if isinstance(value, str) and len(value) > MAX_CHARS:
-        raise ResultTooLarge
-    return result_of(value if value is None or isinstance(value, str) else plain(value, _leaf))
-
-
 def _check_parts(result: ToolResult) -> ToolResult:
-    """Return a function's own result, after a check of the types of its parts."""
+    """Return a result after a check of the types of its parts, which a function may have made."""
     parts = cast(tuple[Any, ...], result.parts)
     wrong = [x for x in parts if not isinstance(x, ResultPart)]
     if wrong:
@@ -293,20 +269,6 @@ def _check_parts(result: ToolResult) -> ToolResult:
             f"`parts` of its ToolResult contain a {type(wrong[0]).__name__}, which is not a part"
         )
     return result
-
-
-def _leaf(value: Any) -> Any:
-    """Return the JSON value of an object that JSON does not have, such as a model or a date."""
-    if isinstance(value, bytes | bytearray):
-        return _text_of(bytes(value))
-    return to_jsonable_python(value, fallback=str, inf_nan_mode="strings")
-
-
-def _text_of(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return base64.b64encode(data).decode()
 
 
 def _place(keys: tuple[int | str, ...]) -> str:
@@ -318,23 +280,29 @@ def _is_context(annotation: Any) -> bool:
     return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
 
 
-def _yield_while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
-    """Yield the values of a generator, and close it once the caller has gone."""
+def _list_while_awaited(values: Generator[Any], running: RunningCall) -> list[Any]:
+    """Return the values of a generator, and close it once the caller has gone."""
+    items: list[Any] = []
     for value in values:
         if running.is_over:
             values.close()
             raise CallCancelled("the caller has stopped waiting for this call")
-        yield value
+        _append(items, value)
+    return items
 
 
-async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
-    """Return the values of an asynchronous generator; an endless one stops at the size limit.
+async def _list_all(values: AsyncGenerator[Any]) -> list[Any]:
+    items: list[Any] = []
+    async for value in values:
+        _append(items, value)
+    return items
 
-    Raises:
-        ResultTooLarge: it reached the limit.
-    """
-    plain_values = Plain(_leaf)
-    return [plain_values.of(x) async for x in values]
+
+def _append(items: list[Any], value: Any) -> None:
+    """Add a value of a generator, which may be endless."""
+    if len(items) == _MAX_ITEMS:
+        raise ResultTooLarge
+    items.append(value)
 
 
 async def _await_result(value: Awaitable[Any], running: RunningCall) -> Any:

@@ -18,7 +18,7 @@ from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
 from ..choice import choose
 from ..reading import ReadSource
-from ..threads import TooManyThreads
+from ..threads import run_in_thread
 from .function import Function, FunctionCalls
 from .modules import PRIVATE, import_functions, stamp_of
 
@@ -72,23 +72,19 @@ class FunctionSource(ReadSource[FunctionFile]):
         """Look at the file in a thread, like the import: its disk may hang."""
         origin, limit = self._settings.origin, self._settings.start_timeout_seconds
         try:
-            return await self._calls.threads.run(partial(stamp_of, self._settings), limit)
+            return await run_in_thread(partial(stamp_of, self._settings), limit)
         except TimeoutError as cause:
             problem = f"checking {origin} for changes did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
-        except TooManyThreads as cause:
-            raise self._calls.too_many() from cause
 
     async def _read(self) -> FunctionFile:
         limit = self._settings.start_timeout_seconds
         try:
-            return await self._calls.threads.run(partial(_read_functions, self._settings), limit)
+            return await run_in_thread(partial(_read_functions, self._settings), limit)
         except TimeoutError:
             problem = f"importing {self._settings.origin} did not end within {limit:g} s."
             fix = "Move what takes long out of the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
-        except TooManyThreads:
-            raise self._calls.too_many() from None
 
 
 def _read_functions(settings: FunctionSettings) -> FunctionFile:

@@ -28,7 +28,7 @@ from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
 from ..choice import choose
 from ..reading import ReadSource, file_stamp
-from ..threads import Threads, TooManyThreads
+from ..threads import run_in_thread
 from ..web.origins import is_same_host, origin_of
 from .document import MAX_BYTES, BadDocument, Document, Read, files_beside, path_of, read_file
 from .operations import Operation, Problem, convert
@@ -167,7 +167,6 @@ class DocumentReader:
     def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
         self._settings = settings
         self._mask = mask
-        self._threads = Threads(f"openapi {settings.name}")
         self._client: ServiceClient | None = None
         self._validators: Mapping[str, str] = {}  # headers for a conditional request
         self._parts: Mapping[str, object] = {}
@@ -307,11 +306,7 @@ class DocumentReader:
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         """Run a function in a thread that may be abandoned: disks hang."""
-        try:
-            return await self._threads.run(do, self._settings.start_timeout_seconds)
-        except TooManyThreads as cause:
-            problem = "too many earlier reads of its document still hang."
-            raise self._failure(problem, "Run the workflow again in a new process.") from cause
+        return await run_in_thread(do, self._settings.start_timeout_seconds)
 
     def _too_slow(self, next_step: str) -> SourceFailed:
         limit = self._settings.start_timeout_seconds

@@ -28,7 +28,7 @@ BOOTSTRAP = (
 """Program of a child: it imports modules from the same places as its parent."""
 
 # A larger result belongs in a file.
-_MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _TERMINATED = 128 + signal.SIGTERM
 # Length of a message, which may quote a whole document and goes into a conversation.
 _MAX_ERROR_CHARS = 4000
@@ -73,7 +73,7 @@ def _line(answer: JsonObject) -> bytes:
     line = _encode(answer)
     if len(line) > _MAX_ANSWER_BYTES:
         megabytes = len(line) / 1024**2
-        text = f"its result has {megabytes:.0f} MB, and at most 16 can be used. Save it to a file"
+        text = f"its result has {megabytes:.0f} MB, and at most 8 can be used. Save it to a file"
         line = _encode({"failed": {"text": f"{text} and return the file's name."}})
     return line + b"\n"
 

@@ -23,9 +23,9 @@ from ...core.results import ToolResult
 from ...core.tools import WORKFLOW, Tool, ToolKey
 from ...secrets.search import looks_secret
 from ...settings.sources import WorkflowSettings
-from ..canvas import result_of
 from ..progress import ProgressListener
 from ..reading import ReadSource, file_stamp
+from ..results import result_of_json
 from .process import ChildAnswer, ChildOutput, ask_child
 
 # Each is a Python process; further calls wait for their turn.
@@ -88,10 +88,10 @@ class WorkflowTool:
     def result(self, values: list[Any], lines: tuple[str, ...]) -> ToolResult:
         """Return one output unchanged, several as a dict, or the printed lines if there is none."""
         if len(values) == 1:
-            return result_of(values[0])
+            return result_of_json(values[0])
         if values:
-            return result_of(dict(zip(self.outputs, values, strict=True)))
-        return ToolResult.of_text("\n".join((_PRINTED, *lines))) if lines else result_of(None)
+            return result_of_json(dict(zip(self.outputs, values, strict=True)))
+        return ToolResult.of_text("\n".join((_PRINTED, *lines))) if lines else result_of_json(None)
 
 
 def tool_name(file: str) -> str:
