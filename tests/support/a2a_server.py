@@ -124,7 +124,7 @@ def _app(port: int) -> Any:
     from starlette.responses import JSONResponse, RedirectResponse
     from starlette.routing import Mount, Route
 
-    log: dict[str, Any] = {"messages": [], "canceled": [], "cards": []}
+    log: dict[str, Any] = {"messages": [], "canceled": []}
 
     async def send_log(_request: Request) -> Any:
         return JSONResponse(log)
@@ -140,8 +140,6 @@ def _app(port: int) -> Any:
 
 
 def _routes(name: str, base: str, log: dict[str, Any]) -> list[Any]:
-    import hashlib
-
     from a2a.client.card_resolver import parse_agent_card
     from a2a.server.request_handlers import DefaultRequestHandler
     from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
@@ -159,13 +157,7 @@ def _routes(name: str, base: str, log: dict[str, Any]) -> list[Any]:
             return JSONResponse({"error": "who are you?"}, 401)
         if name == "broken-card":
             return Response(b"<html><title>Welcome</title></html>", media_type="text/html")
-        body = json.dumps(_card(base, name)).encode()
-        tag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
-        is_same = request.headers.get("if-none-match") == tag
-        log["cards"].append([name, 304 if is_same else 200])
-        if is_same:
-            return Response(status_code=304)
-        return Response(body, media_type="application/json", headers={"etag": tag})
+        return JSONResponse(_card(base, name))
 
     file = "agent.json" if name == "at-old-place" else "agent-card.json"
     return [

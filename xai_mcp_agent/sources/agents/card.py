@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # The path of the card now, and before 0.3.
 _WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _NOT_THERE = (404, 405, 410)
-_NOT_MODIFIED = 304
 _BINDINGS = ("JSONRPC", "HTTP+JSON")  # gRPC would need a second network stack
 _MOST_SKILLS = 500  # more than any known agent has, and than a model can choose from
 _MOST_INTERFACES, _MOST_EXAMPLES = 20, 3
@@ -71,7 +70,6 @@ class CardReader:
         path = parts.path.rstrip("/")
         well_known = (urlunsplit((*parts[:2], path + x, parts.query, "")) for x in _WELL_KNOWN)
         self._places = (url,) if path.endswith(".json") else tuple(well_known)
-        self._conditions: dict[str, str] = {}
         self._body = b""
         self._card: Card | None = None
 
@@ -81,18 +79,14 @@ class CardReader:
         Raises:
             SourceError: there is no card, or no usable one.
         """
-        headers = {"accept": "application/json", **self._conditions}
         for place in self._places:
-            response = await http.send("GET", place, headers)
+            response = await http.send("GET", place, {"accept": "application/json"})
             body, status = await http.body(response), response.status_code
-            if self._card is not None and (status == _NOT_MODIFIED or body == self._body):
+            if self._card is not None and body == self._body:
                 return self._card
             if status < 400:
                 self._card = await http.parse(body, partial(read_card, place, http))
                 self._body, self._places = body, (place,)
-                tags = {"if-none-match": "etag", "if-modified-since": "last-modified"}
-                validators = {name: response.headers.get(tag, "") for name, tag in tags.items()}
-                self._conditions = {name: value for name, value in validators.items() if value}
                 return self._card
             if status not in _NOT_THERE or place == self._places[-1]:
                 if status != 404:

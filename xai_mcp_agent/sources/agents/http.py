@@ -33,7 +33,6 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in the first lines
 _MAX_WORDS = 300  # length of an agent's text in an error
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_NOT_MODIFIED = 304
 _TRACEBACK = "Traceback (most recent call last)"
 _STATUS_HELP = {
     **STATUS_HELP,
@@ -84,7 +83,7 @@ class AgentHttp:
         try:
             request = await self._client.build(method, url, headers, content)
             response, _ = await self._client.follow(request, self._mask)
-            if response.is_redirect and response.status_code != _NOT_MODIFIED:
+            if response.is_redirect:
                 await response.aclose()
                 raise NotFollowed("it redirects to no valid address")
         except NotFollowed as cause:

@@ -37,8 +37,6 @@ _LOOK_SECONDS = 5.0  # limit for checking the card; the last one can be used
 _CANCEL_SECONDS = 2.0  # limit for the agent to confirm the cancellation of a call
 _CLOSE_SECONDS = 1.0
 _MAX_PROGRESS_CHARS = 200  # characters
-# After so many updates an agent is streaming words, and a screen need not show each one.
-_PROGRESS_AT_ONCE, _PROGRESS_PAUSE_SECONDS = 100, 0.1
 
 
 class AgentSource(ReadSource["A2aAgent"]):
@@ -151,23 +149,19 @@ class AgentSource(ReadSource["A2aAgent"]):
 
 
 class _Progress:
-    """Reports the agent's texts during a call, but not every piece of a stream."""
+    """Reports the agent's texts during a call."""
 
     def __init__(
         self, listener: OnProgress | None, words: Callable[[str, int], str], notes: list[str]
     ) -> None:
         self._listener = ProgressListener(listener, notes) if listener else None
         self._words = words
-        self._count, self._next_at = 0, 0.0
+        self._count = 0
 
     async def tell(self, words: str) -> None:
         """Report a text, cleaned and masked."""
-        now = anyio.current_time()
-        if self._listener is None or not words.strip():
-            return
-        self._count += 1
-        if self._count <= _PROGRESS_AT_ONCE or now >= self._next_at:
-            self._next_at = now + _PROGRESS_PAUSE_SECONDS
+        if self._listener is not None and words.strip():
+            self._count += 1
             text = self._words(words, _MAX_PROGRESS_CHARS)
             await self._listener.report(self._count, None, text)
 
