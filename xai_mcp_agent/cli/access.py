@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from ..canvas.person import describe_parts
 from ..console.terminal_questions import QuestionsEnded, open_page, read_line, why_not_here
@@ -28,15 +28,11 @@ _READ_IT = "Add --yes once you have read the file."
 def trust(
     frame: Frame,
     file: Annotated[
-        Path | None, typer.Argument(help="The settings file. Default: the one the nodes would use.")
+        Path | None, Argument(help="The settings file. Default: the one the nodes would use.")
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Agree without being asked: you have read it.")
-    ] = False,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Trust nothing in the file any more.")
-    ] = False,
-    show: Annotated[bool, typer.Option("--list", help="Print the files you trust.")] = False,
+    yes: Annotated[bool, Option(help="Agree without being asked: you have read it.")] = False,
+    withdraw: Annotated[bool, Option(help="Trust nothing in the file any more.")] = False,
+    show: Annotated[bool, Option("--list", help="Print the files you trust.")] = False,
 ) -> Report:
     """Read what a settings file starts and reaches, and agree to it.
 
@@ -80,9 +76,7 @@ def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> R
 def login(
     frame: Frame,
     server: Server,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only show the link; open it where you like.")
-    ] = False,
+    no_browser: Annotated[bool, Option(help="Only show the link; open it where you like.")] = False,
 ) -> Report:
     """Sign in to a server; every run on this machine then has access."""
     # Checked here: only the main thread may read the terminal.

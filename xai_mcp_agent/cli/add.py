@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ..console.text import count
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
@@ -52,31 +53,30 @@ _ADVICE = {
 }
 _NAME_FIX = "Add --replace to replace it, or choose another name."
 
-OwnName = Annotated[str, typer.Argument(help="Its name in your settings.")]
+OwnName = Annotated[str, Argument(help="Its name in your settings.")]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="URL | -- COMMAND...", help="Its URL, or the command that starts it."),
+    Argument(metavar="URL | -- COMMAND...", help="Its URL, or the command that starts it."),
 ]
 Env = Annotated[
     list[str] | None,
-    typer.Option(
-        "-e", "--env", metavar="KEY=VALUE",
+    Option(
+        "-e",
+        "--env",
+        metavar="KEY=VALUE",
         help="A variable for it. KEY alone passes on yours and stores no value.",
     ),
-]  # fmt: skip
+]
 Header = Annotated[
     list[str] | None,
-    typer.Option("-H", "--header", metavar='"NAME: VALUE"', help="A header for its URL."),
+    Option("-H", "--header", metavar='"NAME: VALUE"', help="A header for its URL."),
 ]
-Transport = Annotated[
-    str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
-]
-Cwd = Annotated[str, typer.Option("--cwd", metavar="FOLDER", help="The folder it starts in.")]
+Transport = Annotated[str, Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")]
+Cwd = Annotated[str, Option(metavar="FOLDER", help="The folder it starts in.")]
 Replace = Annotated[
-    bool,
-    typer.Option("--replace", help="Replace a server of this name, and the comments in its entry."),
+    bool, Option(help="Replace a server of this name, and the comments in its entry.")
 ]
-NoCheck = Annotated[bool, typer.Option("--no-check", help="Only write the entry; do not connect.")]
+NoCheck = Annotated[bool, Option(help="Only write the entry; do not connect.")]
 
 
 def _check_texts(name: str, *words: str) -> None:

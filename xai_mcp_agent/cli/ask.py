@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
+from typer import Argument, Option
 
 from ..agent.events import RunEvent, RunFailed, ToolFinished
 from ..agent.models.choice import OFFLINE, AgentModel
@@ -34,40 +35,36 @@ logger = logging.getLogger(__name__)
 
 Question = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="The question, in quotation marks. Without it, or `-`: stdin.", show_default=False
     ),
 ]
 ApiKey = Annotated[
     str,
-    typer.Option(
-        "--api-key", metavar="VARIABLE",
+    Option(
+        metavar="VARIABLE",
         help="The environment variable with its API key, if not the provider's own.",
     ),
-]  # fmt: skip
-Temperature = Annotated[
-    float | None, typer.Option("--temperature", min=0, help="The model's temperature.")
 ]
-MaxThoughts = Annotated[
-    int, typer.Option("--max-thoughts", min=1, help="The maximum number of model turns.")
-]
-System = Annotated[str, typer.Option(help="Instructions for the agent.")]
+Temperature = Annotated[float | None, Option(min=0, help="The model's temperature.")]
+MaxThoughts = Annotated[int, Option(min=1, help="The maximum number of model turns.")]
+System = Annotated[str, Option(help="Instructions for the agent.")]
 AnswerSchema = Annotated[
-    Path | None, typer.Option("--schema", help="A JSON Schema: the answer is JSON that fits it.")
+    Path | None, Option(help="A JSON Schema: the answer is JSON that fits it.")
 ]
 Approve = Annotated[
     list[str] | None,
-    typer.Option(
-        "--approve", metavar="TOOL",
+    Option(
+        metavar="TOOL",
         help="Call this tool without asking you: its name, or a pattern. Can be repeated.",
     ),
-]  # fmt: skip
+]
 Continue = Annotated[
-    bool, typer.Option("--continue", help="Go on with the last conversation of this folder.")
+    bool, Option("--continue", help="Go on with the last conversation of this folder.")
 ]
 Wait = Annotated[
     float | None,
-    typer.Option(
+    Option(
         min=0, metavar="SECONDS",
         help="Without --server: how long to wait for the next server once one is ready. "
         f"Default: what the settings say, else {WAIT_SECONDS:g}.",
@@ -75,7 +72,7 @@ Wait = Annotated[
 ]  # fmt: skip
 Show = Annotated[
     Literal["quiet", "normal", "verbose"] | None,
-    typer.Option(case_sensitive=False, help="How much to show."),
+    Option(case_sensitive=False, help="How much to show."),
 ]
 
 

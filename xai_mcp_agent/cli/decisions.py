@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..bridge.faces import Bridge
 from ..core.errors import BadSetting, ReviewNeeded
@@ -19,9 +20,9 @@ from .output import say, says_yes
 _NOTHING_LOCKED = 'Nothing waits to be accepted: no server has "lock" in the settings.'
 
 SomeServer = Annotated[
-    str | None, typer.Argument(help="The server, as the settings name it; `canvas`: drawn tools.")
+    str | None, Argument(help="The server, as the settings name it; `canvas`: drawn tools.")
 ]
-SomeTools = Annotated[list[str] | None, typer.Argument(help="Its tools, as the server names them.")]
+SomeTools = Annotated[list[str] | None, Argument(help="Its tools, as the server names them.")]
 
 
 def disable(frame: StoreFrame, server: DecidedServer, tools: Tools) -> Report:
@@ -45,7 +46,7 @@ def accept(
     tools: SomeTools = None,
     digest: Digest = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="All tools of all servers that wait; asks about each.")
+        bool, Option("--all", help="All tools of all servers that wait; asks about each.")
     ] = False,
 ) -> Report:
     """Show how servers describe their tools, and accept it if you agree.
@@ -78,11 +79,9 @@ def approve(
     server: SomeServer = None,
     tools: SomeTools = None,
     digest: Digest = "",
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Ask about these tools again from now on.")
-    ] = False,
+    withdraw: Annotated[bool, Option(help="Ask about these tools again from now on.")] = False,
     show: Annotated[
-        bool, typer.Option("--list", help="Print the tools that are approved for good.")
+        bool, Option("--list", help="Print the tools that are approved for good.")
     ] = False,
 ) -> Report:
     """Approve a server's tools for all future calls.

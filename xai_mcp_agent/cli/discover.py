@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import typer
+from typer import Option
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.json import JsonObject
@@ -34,8 +34,7 @@ def discover(
     frame: Frame,
     take: Annotated[
         list[str] | None,
-        typer.Option(
-            "--take",
+        Option(
             metavar="NAME",
             help="Write this one into your settings; NAME=NEW_NAME under another name, "
             "HOST/NAME or FILE#NAME where several have that name.",

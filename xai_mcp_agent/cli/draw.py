@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import typer
+from typer import Argument, Option
 
 from ..console.text import count
 from ..core.json import JsonObject
@@ -57,26 +57,21 @@ _DRAWN_TOOL_NOTE = (
 
 RecordedFile = Annotated[
     Path | None,
-    typer.Argument(
+    Argument(
         help="A transcript, a run's conversation or state as JSON, or a plan. Default: the newest "
         "run of the history."
     ),
 ]
-RunId = Annotated[str | None, typer.Option(metavar="RUN", help="This run. Default: the newest.")]
-OneAgent = Annotated[str | None, typer.Option(metavar="NAME", help="Only the calls of this agent.")]
-ListRuns = Annotated[bool, typer.Option("--list", help="List the runs; draw nothing.")]
-Out = Annotated[Path | None, typer.Option("--out", help="The workflow to write.")]
+RunId = Annotated[str | None, Option(metavar="RUN", help="This run. Default: the newest.")]
+OneAgent = Annotated[str | None, Option(metavar="NAME", help="Only the calls of this agent.")]
+ListRuns = Annotated[bool, Option("--list", help="List the runs; draw nothing.")]
+Out = Annotated[Path | None, Option(help="The workflow to write.")]
 ToolsFrom = Annotated[
-    Path | None,
-    typer.Option(
-        "--tools-from", metavar="WORKFLOW", help="Copy the drawn tools from this workflow."
-    ),
+    Path | None, Option(metavar="WORKFLOW", help="Copy the drawn tools from this workflow.")
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace it; the old one is kept beside it.")
-]
+Overwrite = Annotated[bool, Option(help="Replace it; the old one is kept beside it.")]
 PlanSource = Annotated[
-    str, typer.Option(metavar="SERVER", help="For a plan: the server of tools that name none.")
+    str, Option(metavar="SERVER", help="For a plan: the server of tools that name none.")
 ]
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
@@ -300,12 +300,20 @@ def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
             frame.show(report)
 
     del command.__wrapped__
-    parameters = [*own, *options]
+    parameters = [_with_flag(x) for x in (*own, *options)]
     command.__annotations__ = {x.name: x.annotation for x in parameters}
     vars(command)["__signature__"] = signature.replace(
         parameters=parameters, return_annotation=None
     )
     return command
+
+
+def _with_flag(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return the parameter; a truth value is a flag without a `--no-` form."""
+    kind, option = get_args(parameter.annotation)
+    if kind is bool and option.default is ...:  # typer takes the first name for a default
+        option.param_decls = (f"--{parameter.name.replace('_', '-')}",)
+    return parameter
 
 
 class Command(TyperCommand):

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-import typer
+from typer import Option
 
 from ..bridge.flows import MOST_FLOWS, flows_around
 from ..bridge.operations.history import At, when
@@ -35,16 +35,13 @@ def graph(
     server: OneServer = None,
     tool: OneTool = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="Show at most this many flows, the best ones.")
+        int, Option(min=1, help="Show at most this many flows, the best ones.")
     ] = MOST_FLOWS,
     at: AtTime = None,
     format_: Annotated[
-        Format | None,
-        typer.Option("--format", help="Default: from the name of FILE, else mermaid."),
+        Format | None, Option("--format", help="Default: from the name of FILE, else mermaid.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write to this file. Default: print.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Write to this file. Default: print.")] = None,
 ) -> None:
     """Show the graph of all servers and tools ever seen, also those that are gone.
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+from typer import Option
 
 from ..bridge.operations.history import At, when
 from ..console.text import count
@@ -40,31 +41,21 @@ PAUSE_SECONDS = 0.5
 def show(
     frame: StoreFrame,
     server: Annotated[
-        str | None, typer.Option(metavar="SERVER", help="Only this server and its tools.")
+        str | None, Option(metavar="SERVER", help="Only this server and its tools.")
     ] = None,
-    tool: Annotated[
-        str | None, typer.Option(metavar="TOOL", help="Only tools of this name.")
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only calls of this agent.")
-    ] = None,
+    tool: Annotated[str | None, Option(metavar="TOOL", help="Only tools of this name.")] = None,
+    agent: Annotated[str | None, Option(metavar="NAME", help="Only calls of this agent.")] = None,
     since: Since = None,
     until: Until = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Only failed and refused calls.")
-    ] = False,
-    grep: Annotated[
-        str, typer.Option(metavar="TEXT", help="Only events that contain this text.")
-    ] = "",
+    failed: Annotated[bool, Option(help="Only failed and refused calls.")] = False,
+    grep: Annotated[str, Option(metavar="TEXT", help="Only events that contain this text.")] = "",
     limit: Annotated[
-        int, typer.Option(min=1, help="Only the newest lines; with --json, rows of the log.")
+        int, Option(min=1, help="Only the newest lines; with --json, rows of the log.")
     ] = _DEFAULT_LIMIT,
     is_all: Annotated[
-        bool, typer.Option("--all", help="Include sessions in which nothing changed.")
+        bool, Option("--all", help="Include sessions in which nothing changed.")
     ] = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Follow new events until Ctrl-C.")
-    ] = False,
+    follow: Annotated[bool, Option(help="Follow new events until Ctrl-C.")] = False,
 ) -> Report | None:
     """Show what happened to servers and tools, oldest first. Starts no server.
 
@@ -157,7 +148,7 @@ def _print_json_lines(values: Iterable[object]) -> None:
 def stats(
     frame: StoreFrame,
     since: Since = None,
-    sort: Annotated[Order, typer.Option(help="The order.")] = "calls",
+    sort: Annotated[Order, Option(help="The order.")] = "calls",
 ) -> Report:
     """Show how often tools were called, how often they failed, and how long they took.
 
@@ -172,12 +163,9 @@ def stats(
 def prune(
     frame: StoreFrame,
     older_than: Annotated[
-        float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="Default: as in the settings."),
+        float | None, Option(min=0, metavar="DAYS", help="Default: as in the settings.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")
-    ] = False,
+    dry_run: Annotated[bool, Option(help="Show what would be deleted; delete nothing.")] = False,
 ) -> Report:
     """Delete history that is too old or too large. This happens by itself once a day."""
     keep = load_settings(frame.settings).retention

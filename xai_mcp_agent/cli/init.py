@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from ..canvas.workshop.lessons import SOLUTIONS, WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
@@ -344,14 +344,11 @@ def _provide_file(source: Path, folder: Path, path: str) -> InitStep:
 
 def init(
     frame: ReportFrame,
-    folder: Annotated[Path, typer.Argument(help="The folder; created if missing.")] = Path(),
+    folder: Annotated[Path, Argument(help="The folder; created if missing.")] = Path(),
     copy: Annotated[
-        bool,
-        typer.Option("--copy", help="Copy the component files, for a folder that will be moved."),
+        bool, Option(help="Copy the component files, for a folder that will be moved.")
     ] = False,
-    workshop: Annotated[
-        bool, typer.Option("--workshop", help="Add the five lessons of the workshop.")
-    ] = False,
+    workshop: Annotated[bool, Option(help="Add the five lessons of the workshop.")] = False,
 ) -> Report:
     """Make a folder ready for Xircuits with our components, settings and examples.
 

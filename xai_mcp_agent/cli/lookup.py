@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..views.fitting import choice_json, choice_text, suggested_text, suggestion_json
 from ..views.search import explained_json, explained_text, match_json, match_text
@@ -22,7 +23,7 @@ def explain(
     server: Server,
     tool: Tool,
     request: Annotated[
-        str, typer.Option(help="Also say why it is chosen for this request, or why not.")
+        str, Option(help="Also say why it is chosen for this request, or why not.")
     ] = "",
 ) -> Report:
     """Show everything about one tool, with an example call and when it was first seen.
@@ -41,12 +42,9 @@ def explain(
 
 def select(
     frame: StoreFrame,
-    question: Annotated[
-        str, typer.Argument(help="A request, as you would put it to an agent.")
-    ] = "",
+    question: Annotated[str, Argument(help="A request, as you would put it to an agent.")] = "",
     budget: Annotated[
-        int | None,
-        typer.Option("--budget", min=1, help="The token budget. Default: as in the settings."),
+        int | None, Option(min=1, help="The token budget. Default: as in the settings.")
     ] = None,
 ) -> Report:
     """Show which tools a model would be given for a request, why, and how many tokens they take.
@@ -63,11 +61,9 @@ def suggest(
     frame: StoreFrame,
     after: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SERVER/TOOL", help="The tools used so far, in order. Default: none."
-        ),
+        Argument(metavar="SERVER/TOOL", help="The tools used so far, in order. Default: none."),
     ] = None,
-    request: Annotated[str, typer.Option(help="What you want to achieve, in your words.")] = "",
+    request: Annotated[str, Option(help="What you want to achieve, in your words.")] = "",
     limit: Limit = 5,
 ) -> Report:
     """Suggest the next tool, best first, and say why.
@@ -86,17 +82,14 @@ def suggest(
 
 def search(
     frame: StoreFrame,
-    query: Annotated[str, typer.Argument(help="What you want to do, in your words.")],
+    query: Annotated[str, Argument(help="What you want to do, in your words.")],
     limit: Limit = 10,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kind", metavar="KIND",
-            help="Find these: tool (default), prompt, resource. Repeatable.",
-        ),
+        Option(metavar="KIND", help="Find these: tool (default), prompt, resource. Repeatable."),
     ] = None,
     server: OnlyServers = None,
-) -> Report:  # fmt: skip
+) -> Report:
     """Find tools for what you want to do, best match first, and say why each matches.
 
     A server that cannot be used is reported and the others are searched; the exit status is then 1.

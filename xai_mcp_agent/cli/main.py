@@ -8,6 +8,7 @@ from io import StringIO
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer import Option
 
 from ..core.errors import XaiMcpError
 from ..core.util import installed_version
@@ -141,10 +142,7 @@ def _print_version(value: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Agents with the tools of MCP servers, on the Xircuits canvas and outside it."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..history.place import IN_MEMORY, OFF
@@ -56,94 +57,90 @@ def _absolute(store: str) -> str:
 
 
 SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", help="The settings file. Default: the one the nodes would use."),
+    Path | None, Option(help="The settings file. Default: the one the nodes would use.")
 ]
 Store = Annotated[
     str | None,
-    typer.Option(
-        "--store", parser=_absolute, metavar="PLACE",
+    Option(
+        parser=_absolute,
+        metavar="PLACE",
         help="The history: a file or a URL. Default: that of the settings.",
     ),
-]  # fmt: skip
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+]
+AsJson = Annotated[bool, Option("--json", help="Print JSON for programs.")]
 
 Server = Annotated[
-    str, typer.Argument(help="Its name in the settings, its URL, or the command that starts it.")
+    str, Argument(help="Its name in the settings, its URL, or the command that starts it.")
 ]
 OneServer = Annotated[
-    str | None, typer.Argument(help="Only this server or group: its name, its URL or its command.")
+    str | None, Argument(help="Only this server or group: its name, its URL or its command.")
 ]
 DecidedServer = Annotated[
-    str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
+    str, Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
 ]
 OnlyServers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--server", metavar="SERVER",
+    Option(
+        metavar="SERVER",
         help="Only this server or group: its name, its URL or its command. Can be repeated.",
     ),
-]  # fmt: skip
-Tool = Annotated[str, typer.Argument(help="The tool, as the server names it.")]
-Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names them.")]
-OneTool = Annotated[str | None, typer.Argument(help="Only this tool of the server.")]
+]
+Tool = Annotated[str, Argument(help="The tool, as the server names it.")]
+Tools = Annotated[list[str], Argument(help="Its tools, as the server names them.")]
+OneTool = Annotated[str | None, Argument(help="Only this tool of the server.")]
 Arguments = Annotated[
-    list[str] | None,
-    typer.Argument(help="name=value for each, or one JSON object such as '{\"a\": 1}'."),
+    list[str] | None, Argument(help="name=value for each, or one JSON object such as '{\"a\": 1}'.")
 ]
 
-Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")]
+Limit = Annotated[int, Option(min=1, help="Show at most this many.")]
 Timeout = Annotated[
     float | None,
-    typer.Option(
-        "--timeout", parser=_seconds, metavar="SECONDS", help="The limit for each call, in seconds."
-    ),
+    Option(parser=_seconds, metavar="SECONDS", help="The limit for each call, in seconds."),
 ]
 Digest = Annotated[
     str,
-    typer.Option(
-        metavar="DIGEST", help="The digest of the reviewed text; no question is asked then."
-    ),
+    Option(metavar="DIGEST", help="The digest of the reviewed text; no question is asked then."),
 ]
 Model = Annotated[
     str | None,
-    typer.Option(
-        "--model", parser=_model, metavar="[PROVIDER:]NAME",
+    Option(
+        parser=_model,
+        metavar="[PROVIDER:]NAME",
         help="For example gpt-5-mini (of openai), anthropic:claude-sonnet-5, or offline.",
     ),
-]  # fmt: skip
+]
 BaseUrl = Annotated[
-    str,
-    typer.Option(
-        "--base-url", metavar="URL", help="The address of the model's service, if not its own."
-    ),
+    str, Option(metavar="URL", help="The address of the model's service, if not its own.")
 ]
 Since = Annotated[
     datetime | None,
-    typer.Option(
-        "--since", parser=_since, metavar="TIME",
+    Option(
+        parser=_since,
+        metavar="TIME",
         help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
     ),
-]  # fmt: skip
+]
 Until = Annotated[
     datetime | None,
-    typer.Option(
-        "--until", parser=_at, metavar="TIME",
+    Option(
+        parser=_at,
+        metavar="TIME",
         help="Only events until then: a time as for --since, or the position of an event.",
     ),
-]  # fmt: skip
+]
 AtTime = Annotated[
     datetime | None,
-    typer.Option(
-        "--at", parser=_at, metavar="TIME",
+    Option(
+        parser=_at,
+        metavar="TIME",
         help="The state then: a time as for --since, a date (its end), or an event's position.",
     ),
-]  # fmt: skip
+]
 FromTime = Annotated[
     datetime | None,
-    typer.Option("--from", parser=_from, metavar="TIME", help="From this time or position on."),
+    Option("--from", parser=_from, metavar="TIME", help="From this time or position on."),
 ]
 ToTime = Annotated[
     datetime | None,
-    typer.Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
+    Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
 ]

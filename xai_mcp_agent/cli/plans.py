@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ..agent.events import RunEvent, ToolFinished
 from ..agent.run_file import WaitingRun, lock_run
@@ -37,13 +38,11 @@ _STATUS = {"finished": 0, "failed": 1}
 
 def make(
     frame: StoreFrame,
-    request: Annotated[str, typer.Argument(help="What you want done, in your words.")],
+    request: Annotated[str, Argument(help="What you want done, in your words.")],
     server: OnlyServers = None,
     model: Model = None,
     base_url: BaseUrl = "",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the plan to this file, as JSON.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Write the plan to this file, as JSON.")] = None,
 ) -> Report:
     """Plan the calls that answer a request, and say what is missing; nothing is called.
 
@@ -75,7 +74,7 @@ def make(
 
 def check(
     frame: StoreFrame,
-    file: Annotated[Path, typer.Argument(help="A workflow (.xircuits), or a plan as JSON.")],
+    file: Annotated[Path, Argument(help="A workflow (.xircuits), or a plan as JSON.")],
 ) -> Report:
     """Check that the calls of a workflow or a plan fit together, before any of them is made.
 
@@ -97,34 +96,26 @@ def check(
 
 def run(
     frame: StoreFrame,
-    file: Annotated[Path, typer.Argument(help="The plan, as JSON.")],
+    file: Annotated[Path, Argument(help="The plan, as JSON.")],
     give: Annotated[
         list[str] | None,
-        typer.Option(
-            "--give",
-            metavar="CALL.PARAM=JSON",
-            help="Set an argument of a call; calls count from 1.",
-        ),
+        Option(metavar="CALL.PARAM=JSON", help="Set an argument of a call; calls count from 1."),
     ] = None,
     state: Annotated[
-        Path | None,
-        typer.Option(
-            "--state", help="Keep the state of the run in this file, and continue from it."
-        ),
+        Path | None, Option(help="Keep the state of the run in this file, and continue from it.")
     ] = None,
     again: Annotated[
         int | None,
-        typer.Option(
-            "--again",
+        Option(
             metavar="CALL",
             help="Repeat this call, which may already have been made when the run was killed.",
         ),
     ] = None,
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="The agent in whose name the calls are made.")
+        str, Option(metavar="NAME", help="The agent in whose name the calls are made.")
     ] = PLAN,
     source: Annotated[
-        str, typer.Option(metavar="SERVER", help="The server of tools that name none.")
+        str, Option(metavar="SERVER", help="The server of tools that name none.")
     ] = "",
     timeout: Timeout = None,
 ) -> Report:
@@ -209,18 +200,12 @@ def _run_json(run: PlanRun) -> JsonObject:
 
 def approve(
     frame: Frame,
-    file: Annotated[Path, typer.Argument(metavar="RUN_FILE", help="The file of a waiting run.")],
-    yes: Annotated[
-        list[int] | None, typer.Option("--yes", metavar="CALL", help="Allow this call.")
-    ] = None,
-    no: Annotated[
-        list[int] | None, typer.Option("--no", metavar="CALL", help="Do not make this call.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Allow all other calls of the run.")
-    ] = False,
+    file: Annotated[Path, Argument(metavar="RUN_FILE", help="The file of a waiting run.")],
+    yes: Annotated[list[int] | None, Option(metavar="CALL", help="Allow this call.")] = None,
+    no: Annotated[list[int] | None, Option(metavar="CALL", help="Do not make this call.")] = None,
+    everything: Annotated[bool, Option("--all", help="Allow all other calls of the run.")] = False,
     always: Annotated[
-        bool, typer.Option("--for-good", help="Do not ask again about tools approved here.")
+        bool, Option("--for-good", help="Do not ask again about tools approved here.")
     ] = False,
 ) -> Report:
     """Approve the calls that a stopped run of an agent or a plan waits for.

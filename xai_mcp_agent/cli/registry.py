@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ..canvas.person import ask_here
 from ..console.console import Console
@@ -55,48 +56,40 @@ _NAME_FIX = "Choose another name with --as, or remove the entry first."
 _FIELD_TYPES = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
-    str | None,
-    typer.Option("--registry", metavar="NAME", help="Only this one, as the settings name it."),
+    str | None, Option(metavar="NAME", help="Only this one, as the settings name it.")
 ]
 ServerName = Annotated[
-    str, typer.Argument(metavar="NAME", help="As the registry has it: io.github.somebody/name.")
+    str, Argument(metavar="NAME", help="As the registry has it: io.github.somebody/name.")
 ]
 ServerVersion = Annotated[
-    str | None,
-    typer.Option("--version", metavar="VERSION", help="This version. Default: the latest."),
+    str | None, Option(metavar="VERSION", help="This version. Default: the latest.")
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Use the local copy only.")]
+Offline = Annotated[bool, Option(help="Use the local copy only.")]
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
-        "--allow", metavar="WORD",
+    Option(
+        metavar="WORD",
         help="Allow one of: image-tag, runtime-options, secret-argument, deprecated.",
     ),
-]  # fmt: skip
-Prefer = Annotated[
-    str, typer.Option("--prefer", metavar="TYPE", help="remote, npm, pypi, oci or nuget.")
 ]
+Prefer = Annotated[str, Option(metavar="TYPE", help="remote, npm, pypi, oci or nuget.")]
 As = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Its name in your settings. Default: its own name."),
+    Option("--as", metavar="NAME", help="Its name in your settings. Default: its own name."),
 ]
 
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
+    Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
 ]
-AcceptChange = Annotated[
-    bool, typer.Option("--accept-change", help="Accept the changed content of a version.")
-]
-TryIt = Annotated[bool, typer.Option("--try", help="Start it once, list its tools and end it.")]
-Enable = Annotated[
-    bool, typer.Option("--enable", help="Write it switched on. You are asked to trust it.")
-]
+AcceptChange = Annotated[bool, Option(help="Accept the changed content of a version.")]
+TryIt = Annotated[bool, Option("--try", help="Start it once, list its tools and end it.")]
+Enable = Annotated[bool, Option(help="Write it switched on. You are asked to trust it.")]
 
 
 def search(
     frame: Frame,
-    query: Annotated[str, typer.Argument(help="What a server should do, in your words.")],
+    query: Annotated[str, Argument(help="What a server should do, in your words.")],
     registry: Registry = None,
     limit: Limit = 10,
 ) -> Report:
@@ -142,11 +135,10 @@ def show(
 def sync(
     frame: Frame,
     registry: Annotated[
-        str | None, typer.Argument(help="Only this one, as the settings name it.")
+        str | None, Argument(help="Only this one, as the settings name it.")
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Seconds for each registry."),
+        float | None, Option(min=0.1, metavar="SECONDS", help="Seconds for each registry.")
     ] = None,
 ) -> Report:
     """Fetch what is new in the registries. If interrupted, the next sync continues.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from ..bridge.faces import Bridge
 from ..console.text import count
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 _UNUSED_NOTE = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NO_RULES = 'There are no rules: the settings have no section "rules".'
 
-Agent = Annotated[str, typer.Option(metavar="NAME", help="Judge as for an agent of this name.")]
-Toolbelt = Annotated[
-    str, typer.Option(metavar="NAME", help="Judge as for the toolbelt of this name.")
-]
+Agent = Annotated[str, Option(metavar="NAME", help="Judge as for an agent of this name.")]
+Toolbelt = Annotated[str, Option(metavar="NAME", help="Judge as for the toolbelt of this name.")]
 
 
 def check(
@@ -71,8 +69,8 @@ def list_rules(frame: StoreFrame) -> Report:
 
 def put(
     frame: StoreFrame,
-    file: Annotated[str, typer.Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
-    only: Annotated[bool, typer.Option("--only", help="Remove all other rules.")] = False,
+    file: Annotated[str, Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
+    only: Annotated[bool, Option(help="Remove all other rules.")] = False,
 ) -> Report:
     """Put rules into the store; a rule of the same name is replaced."""
     rules, _ = _read(file)
@@ -83,7 +81,7 @@ def put(
 
 def remove(
     frame: StoreFrame,
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The names of the rules.")],
+    names: Annotated[list[str], Argument(metavar="NAME", help="The names of the rules.")],
 ) -> Report:
     """Remove rules from the store."""
     with frame.bridge(needs_server=False) as (bridge, _):

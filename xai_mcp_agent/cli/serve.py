@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from ..bridge.operations import Operations
 from ..console.text import count
@@ -33,58 +34,39 @@ _VARIABLES = (
 )
 
 
-Stdio = Annotated[bool, typer.Option("--stdio", help="Serve the client that starts this command.")]
-Http = Annotated[bool, typer.Option("--http", help="Serve clients over HTTP.")]
+Stdio = Annotated[bool, Option(help="Serve the client that starts this command.")]
+Http = Annotated[bool, Option(help="Serve clients over HTTP.")]
 Groups = Annotated[
-    list[str] | None,
-    typer.Option("--group", metavar="NAME", help="Only this group or server; may be repeated."),
+    list[str] | None, Option(metavar="NAME", help="Only this group or server; may be repeated.")
 ]
 ShownTools = Annotated[
     Listing,
-    typer.Option(
-        "--tools",
+    Option(
         help="List all tools, or only those that search for others, or the latter if not all fit.",
     ),
 ]
-Unprefixed = Annotated[
-    bool, typer.Option("--unprefixed", help="Leave out the server's name where a name is unique.")
-]
-Author = Annotated[
-    bool, typer.Option("--author", help="Let clients draw and run workflows below this folder.")
-]
-Port = Annotated[
-    int, typer.Option("--port", min=0, max=65535, help="The port of --http; 0 takes a free one.")
-]
-Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")]
+Unprefixed = Annotated[bool, Option(help="Leave out the server's name where a name is unique.")]
+Author = Annotated[bool, Option(help="Let clients draw and run workflows below this folder.")]
+Port = Annotated[int, Option(min=0, max=65535, help="The port of --http; 0 takes a free one.")]
+Host = Annotated[str, Option(metavar="ADDRESS", help="The address of --http.")]
 Token = Annotated[
     str,
-    typer.Option(
-        "--token", envvar="XAI_MCP_TOKEN", show_envvar=True,
+    Option(
+        envvar="XAI_MCP_TOKEN",
+        show_envvar=True,
         help="The token that clients send over HTTP; a new one each time by default.",
     ),
-]  # fmt: skip
-NoToken = Annotated[
-    bool, typer.Option("--no-token", help="Require no token: any program of this machine may call.")
 ]
-Admin = Annotated[
-    bool, typer.Option("--admin", help="With --http, also serve the REST interface and its page.")
-]
-Socket = Annotated[
-    bool, typer.Option("--socket", help="Keep the servers for all clients of this user.")
-]
+NoToken = Annotated[bool, Option(help="Require no token: any program of this machine may call.")]
+Admin = Annotated[bool, Option(help="With --http, also serve the REST interface and its page.")]
+Socket = Annotated[bool, Option(help="Keep the servers for all clients of this user.")]
 Attach = Annotated[
-    bool,
-    typer.Option(
-        "--attach", help="Attach a client to the process of --socket, which starts if needed."
-    ),
+    bool, Option(help="Attach a client to the process of --socket, which starts if needed.")
 ]
-Status = Annotated[bool, typer.Option("--status", help="Show that process.")]
-Stop = Annotated[bool, typer.Option("--stop", help="End that process.")]
+Status = Annotated[bool, Option(help="Show that process.")]
+Stop = Annotated[bool, Option(help="End that process.")]
 Idle = Annotated[
-    float,
-    typer.Option(
-        "--idle", metavar="SECONDS", min=1, help="End that process this long after its last use."
-    ),
+    float, Option(metavar="SECONDS", min=1, help="End that process this long after its last use.")
 ]
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
@@ -59,13 +59,10 @@ def check(
     frame: StoreFrame,
     only: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SERVER", help="Only these servers: names, URLs or commands."),
+        Argument(metavar="SERVER", help="Only these servers: names, URLs or commands."),
     ] = None,
     descriptions: Annotated[
-        bool,
-        typer.Option(
-            "--descriptions", help="Also check the descriptions of tools for suspicious text."
-        ),
+        bool, Option(help="Also check the descriptions of tools for suspicious text.")
     ] = False,
 ) -> Report:
     """Start the servers in your settings, or the ones you name, and show their state.

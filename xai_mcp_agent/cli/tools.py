@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, cast
 
 import typer
+from typer import Argument, Option
 
 from ..bridge.faces import Bridge
 from ..bridge.operations.history import At, when
@@ -37,44 +38,33 @@ _AS_NOTED = "Decisions are as recorded then; `tools list` shows the current ones
 
 ServerOrDocument = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="SERVER|DOCUMENT",
         help="Only this server or group: its name, its URL or its command. Or the file or URL "
         "of an OpenAPI document.",
     ),
 ]
 DocumentTool = Annotated[
-    str | None,
-    typer.Argument(help="Of an OpenAPI document: only this tool, and where its arguments go."),
+    str | None, Argument(help="Of an OpenAPI document: only this tool, and where its arguments go.")
 ]
 ServiceUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--base-url", metavar="URL", help="The address of the service of an OpenAPI document."
-    ),
+    str | None, Option(metavar="URL", help="The address of the service of an OpenAPI document.")
 ]
 Named = Annotated[
-    str,
-    typer.Option(
-        "--named", metavar="PATTERN", help="Only tools whose names match, such as '*_order'."
-    ),
+    str, Option(metavar="PATTERN", help="Only tools whose names match, such as '*_order'.")
 ]
-Usable = Annotated[bool, typer.Option("--usable", help="Only tools that agents may use now.")]
-PageLimit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Show at most this many tools.")
-]
-Offset = Annotated[int, typer.Option("--offset", min=0, help="Skip this many.")]
+Usable = Annotated[bool, Option(help="Only tools that agents may use now.")]
+PageLimit = Annotated[int | None, Option(min=1, help="Show at most this many tools.")]
+Offset = Annotated[int, Option(min=0, help="Skip this many.")]
 AsList = Annotated[
     bool,
-    typer.Option(
-        "--as-list",
+    Option(
         help="Only names, to paste into `tools` of a node AgentUse...; with --json for the "
         "settings.",
     ),
 ]
 Everything = Annotated[
-    bool,
-    typer.Option("--all", help="Include tools that are gone, and how often each was called."),
+    bool, Option("--all", help="Include tools that are gone, and how often each was called.")
 ]
 
 
@@ -191,9 +181,7 @@ def _names_report(
 def refresh(
     frame: StoreFrame,
     server: OneServer = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Record every tool, even without changes.")
-    ] = False,
+    force: Annotated[bool, Option(help="Record every tool, even without changes.")] = False,
 ) -> Report:
     """Connect to one server, or all, and show what changed in their tools since last time.
 

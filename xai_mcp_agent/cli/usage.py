@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from ..console.text import as_it_is, count
 from ..core.errors import UnknownServer, UnknownTool
@@ -32,10 +32,10 @@ def usage(
     server: OneServer = None,
     tool: OneTool = None,
     toolbelt: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only calls of agents with this toolbelt.")
+        str | None, Option(metavar="NAME", help="Only calls of agents with this toolbelt.")
     ] = None,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Delete all of this for good, and show what it was.")
+        bool, Option(help="Delete all of this for good, and show what it was.")
     ] = False,
 ) -> Report:
     """Show what tools were used for: the words that find them again. Starts no server.

@@ -14,6 +14,7 @@ from time import sleep, strftime
 from typing import Annotated, NamedTuple
 
 import typer
+from typer import Argument, Option
 
 from ..canvas.workshop.check import (
     BACKUP_MARK,
@@ -36,8 +37,8 @@ _MAX_WORKERS = 4  # each takes a process or two
 _NAME_WIDTH = 36  # width of a folder's name in the table
 _WATCH_SECONDS = 3.0
 
-LessonName = Annotated[str, typer.Argument(help="The lesson's number or name.")]
-Folder = Annotated[Path, typer.Argument(help="The learner's folder.")]
+LessonName = Annotated[str, Argument(help="The lesson's number or name.")]
+Folder = Annotated[Path, Argument(help="The learner's folder.")]
 
 
 class LessonFileError(XaiMcpError):
@@ -56,19 +57,14 @@ def check(
     frame: ReportFrame,
     folders: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FOLDER... [LESSON...]",
             help="Learners' folders; the numbers or names of lessons for those only.",
         ),
     ],
-    seconds: Annotated[
-        float, typer.Option(help="The time limit for one workflow.")
-    ] = DEFAULT_SECONDS,
+    seconds: Annotated[float, Option(help="The time limit for one workflow.")] = DEFAULT_SECONDS,
     watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch", help="Look again every few seconds, and print the table when it changed."
-        ),
+        bool, Option(help="Look again every few seconds, and print the table when it changed.")
     ] = False,
 ) -> Report:
     """Run the workflows of the lessons, and show which goals are met and what to do next.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from ...console.text import clean, count, cut
 from ...core.errors import XaiMcpError
@@ -108,19 +109,14 @@ def _place(file: Path, workflow: AdoptedWorkflow, target: Target) -> tuple[Path,
 
 def adopt(
     frame: ReportFrame,
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Workflows made with xai-agent.")
-    ],
+    files: Annotated[list[Path], Argument(metavar="FILE", help="Workflows made with xai-agent.")],
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Replace each file; the old one is kept as .bak.")
+        bool, Option(help="Replace each file; the old one is kept as .bak.")
     ] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write into this folder, under the same names."),
+        Path | None, Option(metavar="FOLDER", help="Write into this folder, under the same names.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what is there; it is kept as .bak.")
-    ] = False,
+    overwrite: Annotated[bool, Option(help="Replace what is there; it is kept as .bak.")] = False,
 ) -> Report:
     """Convert workflows made with xai-agent to our nodes.
 
