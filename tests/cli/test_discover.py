@@ -147,13 +147,13 @@ def test_a_taken_or_ambiguous_name_is_refused(home: Path, cli: Cli):
     ours.write_text('{"mcpServers": {"units": {"command": "x"}}} // mine')
     before = ours.read_text()
     for word, says in (
-        ("it", "Say which: 'Cursor/it', 'Gemini CLI/it'"),
+        ("it", f"Say which: '{home}/.cursor/mcp.json#it', '{home}/.gemini/settings.json#it'"),
         ("units", "--take NAME=NEW_NAME"),
         ("unit", "Did you mean 'units'"),
     ):
         cli(f"servers discover --take {word}").fails(says)
         assert ours.read_text() == before
-    cli("servers discover --take 'Gemini CLI/it=mine' --take units=u2").shows()
+    cli(f"servers discover --take {home}/.gemini/settings.json#it=mine --take units=u2").shows()
     assert {*load_settings(ours).names} == {"units", "mine", "u2"}
     assert ours.read_text().endswith("// mine")
 
@@ -162,7 +162,7 @@ def test_two_servers_of_one_program_are_distinguished_by_their_files(home: Path,
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
     mine = f"{home}/project/.cursor/mcp.json#it"
-    assert mine in "".join(cli("servers discover --take Cursor/it").err.split())
+    assert mine in "".join(cli("servers discover --take it").err.split())
     cli(f"servers discover --take {mine}=mine --take a=b").shows()
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 

@@ -37,7 +37,7 @@ def discover(
         Option(
             metavar="NAME",
             help="Write this one into your settings; NAME=NEW_NAME under another name, "
-            "HOST/NAME or FILE#NAME where several have that name.",
+            "FILE#NAME where several have that name.",
         ),
     ] = None,
 ) -> Report:
@@ -83,28 +83,19 @@ def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     Raises:
         UnknownServer: no program has it, or several have different servers of this name.
     """
-    name, new, matches = word, "", _matching(word, servers)
+    known = {x.name for x in servers} | {f"{x.file}#{x.name}" for x in servers}
+    name, _, new = (word, "", "") if word in known else word.rpartition("=")
+    matches = [x for x in servers if name in (x.name, f"{x.file}#{x.name}")]
     if not matches:
-        name, _, new = word.rpartition("=") if "=" in word else (word, "", "")
-        matches = _matching(name, servers)
-    if not matches:
-        names = [x.name for x in servers]
-        near = (
-            did_you_mean(name, names) or "`xai-mcp-agent servers discover` shows which there are."
-        )
-        text = f"No other program knows a server {name!r}. {near}"
+        names, name = [x.name for x in servers], name or word
+        all_names = "`xai-mcp-agent servers discover` shows which there are."
+        hint = did_you_mean(name, names) or all_names
+        text = f"No other program knows a server {name!r}. {hint}"
         raise UnknownServer(text, name, nearest(name, names))
     if any(x.entry != matches[0].entry for x in matches):
-        has_twins = len({x.host for x in matches}) < len(matches)
-        ways = [f"{x.file}#{x.name}" if has_twins else f"{x.host}/{x.name}" for x in matches]
-        hosts = ", ".join(map(repr, ways))
-        raise UnknownServer(f"Several are called {name!r}. Say which: {hosts}.", name, ())
+        ways = ", ".join(repr(f"{x.file}#{x.name}") for x in matches)
+        raise UnknownServer(f"Several are called {name!r}. Say which: {ways}.", name, ())
     return new or matches[0].name, matches[0]
-
-
-def _matching(word: str, servers: Sequence[HostServer]) -> list[HostServer]:
-    """Return the servers that a word names: by name, with the program, or with the file."""
-    return [x for x in servers if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
 
 
 def _lines(files: Sequence[HostFile]) -> Iterator[str]:

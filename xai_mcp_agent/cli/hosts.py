@@ -56,17 +56,10 @@ def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
         visited.add(file)
         try:
             servers = tuple(_servers(host, file, folder))
-        except SettingsError as reason:
-            yield HostFile(host, file, problem=_problem_text(reason))
-        except RecursionError:
-            yield HostFile(host, file, problem="it is nested too deeply.")
+        except (SettingsError, RecursionError) as reason:
+            yield HostFile(host, file, problem=str(reason))
         else:
             yield HostFile(host, file, servers)
-
-
-def _problem_text(reason: SettingsError) -> str:
-    where = f"at {reason.key_path}: " if reason.key_path else ""
-    return f"{where}{reason.problem} {reason.fix}"
 
 
 def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -85,7 +78,8 @@ def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         yield "Gemini CLI", place / ".gemini/settings.json"
         yield "Codex", place / ".codex/config.toml"
         yield "Continue", place / ".continue/config.yaml"
-        yield from (("Continue", x) for x in _in_folder(place / ".continue/mcpServers"))
+        for file in sorted((place / ".continue/mcpServers").glob("*.*")):
+            yield "Continue", file
     yield "VS Code", folder / ".vscode/mcp.json"
     yield "Windsurf", home / ".codeium/windsurf/mcp_config.json"
     yield "Zed", home / ".config/zed/settings.json"
@@ -94,22 +88,13 @@ def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     yield "LM Studio", home / ".cache/lm-studio/mcp.json"
 
 
-def _in_folder(folder: Path) -> list[Path]:
-    try:
-        files = [x for x in folder.iterdir() if x.suffix in (".yaml", ".yml", ".json")]
-    except OSError:
-        return []
-    return sorted(files)
-
-
 def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
     place = KeyPlace(str(file))
     document = _document(file, place)
-    servers = [x for section in _sections(document, folder) for x in _entries(section)]
-    for name, value in servers:
-        entry = _entry(value)
-        if name and entry:
-            yield HostServer(host, name, entry, file)
+    for section in _sections(document, folder):
+        for name, value in _entries(section):
+            if name and (entry := _entry(value)):
+                yield HostServer(host, name, entry, file)
 
 
 def _document(file: Path, place: KeyPlace) -> Mapping[str, Any]:

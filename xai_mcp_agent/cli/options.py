@@ -144,3 +144,11 @@ ToTime = Annotated[
     datetime | None,
     Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
 ]
+
+
+def pair_in(word: str, form: str) -> tuple[str, str]:
+    """Return name and value of a word such as NAME=VALUE; `form` says what an option takes."""
+    name, equals, value = word.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{form}, not {word[:40]!r}.")
+    return name, value

@@ -29,7 +29,7 @@ from ..secrets.redactor import Redactor, redact_json
 from ..views.fitting import checked_text
 from ..views.plans import plan_text
 from .frame import LOOK, Frame, Report, StoreFrame, say_env_notes
-from .options import BaseUrl, Model, OnlyServers, Timeout
+from .options import BaseUrl, Model, OnlyServers, Timeout, pair_in
 from .output import reader_until, say, say_result, text_width, write_file
 
 _APPROVER = "whoever ran `xai-mcp-agent plan approve`"
@@ -144,9 +144,7 @@ def run(
 
 
 def _argument(word: str) -> tuple[str, Any]:
-    name, equals, text = word.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"--give takes CALL.PARAM=JSON, not {word[:40]!r}.")
+    name, text = pair_in(word, "--give takes CALL.PARAM=JSON")
     try:
         return name, json.loads(text)
     except (ValueError, RecursionError):

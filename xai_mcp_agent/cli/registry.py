@@ -7,26 +7,20 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from ..canvas.person import ask_here
-from ..console.console import Console
-from ..console.terminal_questions import why_not_here
-from ..core.errors import BadSetting, SettingsError, XaiMcpError
-from ..core.json import JsonObject
-from ..core.questions import Question
+from ..core.errors import BadSetting, SettingsError
 from ..core.shell import shell_command
 from ..settings.document import KeyPlace, read_document
 from ..settings.load import layout_of
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
 from .frame import LOOK, Frame, Report
-from .options import Limit
+from .options import Limit, pair_in
 from .output import say
 from .registry_text import (
     entry_alarm_text,
@@ -37,23 +31,23 @@ from .registry_text import (
     report_text,
     result_text,
 )
-from .settings_file import (
-    check_free,
-    problem_of,
-    settings_and_file,
-    tools_once,
-    write_server,
-)
+from .settings_file import check_free, problem_of, settings_and_file, write_server
 
 if TYPE_CHECKING:
-    from ..core.tools import Tool
-    from ..registries.entries import Need
     from ..registries.offers import Offer
     from ..registries.registries import Registries
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_FIX = "Choose another name with --as, or remove the entry first."
-_FIELD_TYPES = {"number": "number", "boolean": "boolean"}
+
+
+def _allowance(word: str) -> str:
+    from ..registries.entries import ALLOWED
+
+    if word not in ALLOWED:
+        raise typer.BadParameter(f"{word!r} is none of these: {', '.join(ALLOWED)}.")
+    return word
+
 
 Registry = Annotated[
     str | None, Option(metavar="NAME", help="Only this one, as the settings name it.")
@@ -68,6 +62,7 @@ Offline = Annotated[bool, Option(help="Use the local copy only.")]
 Allow = Annotated[
     list[str] | None,
     Option(
+        parser=_allowance,
         metavar="WORD",
         help="Allow one of: image-tag, runtime-options, secret-argument, deprecated.",
     ),
@@ -83,7 +78,6 @@ Assignments = Annotated[
     Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
 ]
 AcceptChange = Annotated[bool, Option(help="Accept the changed content of a version.")]
-TryIt = Annotated[bool, Option("--try", help="Start it once, list its tools and end it.")]
 Enable = Annotated[bool, Option(help="Write it switched on. You are asked to trust it.")]
 
 
@@ -122,7 +116,7 @@ def show(
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         try:
             offer = registries.offer(
-                listing, _own_name(name), allow=_allowances(allow), prefer=prefer, offline=offline,
+                listing, _own_name(name), allow=allow or (), prefer=prefer, offline=offline,
                 configured=_configured(loaded),
             )  # fmt: skip
         except Refused:
@@ -172,16 +166,15 @@ def add(
     allow: Allow = None,
     prefer: Prefer = "",
     accept_change: AcceptChange = False,
-    try_it: TryIt = False,
     enable: Enable = False,
     offline: Offline = False,
 ) -> Report:
     """Write a server into the settings: switched off, with exact versions, its tools locked.
 
-    It lists the facts about the server and the values it needs. It starts nothing without --try. If
-    there is an alarm, it writes nothing and the exit status is 3.
+    It lists the facts about the server and the values it needs, and starts nothing. If there is an
+    alarm, it writes nothing and the exit status is 3.
     """
-    values, allowances = _values(assignments or []), _allowances(allow)
+    values = dict(pair_in(x, "--set takes NAME=VALUE") for x in assignments or ())
     loaded, file = settings_and_file(frame.settings)
     own = as_name or _own_name(name)
     check_free(own, loaded, file, _NAME_FIX)
@@ -189,23 +182,20 @@ def add(
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarm:
             listing = registries.accept(listing)
-        make = partial(
-            registries.offer, listing, own, allow=allowances, prefer=prefer,
-            configured=_configured(loaded), offline=offline,
-        )  # fmt: skip
         try:
-            offer = make(values=values)
+            offer = registries.offer(
+                listing, own, values=values, allow=allow or (), prefer=prefer, offline=offline,
+                configured=_configured(loaded),
+            )  # fmt: skip
         except BadSetting as reason:
             raise typer.BadParameter(f"--set: {reason}") from reason
-        if not offer.alarms and not frame.as_json and (inputs := _ask_for_inputs(offer)):
-            offer = make(values=values | inputs)
     if enable:
         offer = replace(offer, entry={k: x for k, x in offer.entry.items() if k != "disabled"})
-    return _write_offer(frame, offer, file, try_it=try_it)
+    return _write_offer(frame, offer, file)
 
 
-def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Report:
-    json = {**offer_json(offer), "written": None, "tools": None}
+def _write_offer(frame: Frame, offer: Offer, file: Path) -> Report:
+    json = {**offer_json(offer), "written": None}
     frame.print_lines(offer_text(offer))
     if offer.alarms:
         why = " ".join(x.text for x in offer.alarms)
@@ -216,22 +206,16 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
             say(f"error: {error}", to_stderr=True)
         return Report(json, errors=[error], status=LOOK)
     _write(offer, file)
-    state = "switched off" if offer.entry.get("disabled") else "switched on"
-    frame.print_lines([f"Written into {file}, {state}."])
-    lines = list[str]()
-    if try_it:
-        tools = [x.name for x in _try_server(offer, file)]
-        json["tools"] = tools
-        lines.append(f"Started once, and ended. Its tools: {', '.join(tools) or 'none'}.")
-    return Report({**json, "written": str(file)}, "\n".join([*lines, *_next_steps(offer, file)]))
+    return Report({**json, "written": str(file)}, "\n".join(_next_steps(offer, file)))
 
 
 def _next_steps(offer: Offer, file: Path) -> list[str]:
     missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
-    steps = ["Next:"]
+    is_off = bool(offer.entry.get("disabled"))
+    steps = [f"Written into {file}, switched {'off' if is_off else 'on'}.", "Next:"]
     if missing:
         steps.append(f"  set {', '.join(missing)} in the environment, or write values into {file}")
-    if offer.entry.get("disabled"):
+    if is_off:
         steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
     else:
         steps.append(f"  {trust_command(str(file))}    lets it start")
@@ -272,26 +256,6 @@ def _own_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name.rpartition("/")[2]).strip("-") or "server"
 
 
-def _allowances(words: list[str] | None) -> frozenset[str]:
-    from ..registries.entries import ALLOWED
-
-    for word in words or []:
-        if word not in ALLOWED:
-            choices = ", ".join(ALLOWED)
-            raise typer.BadParameter(f"--allow takes one of these, not {word!r}: {choices}.")
-    return frozenset(words or ())
-
-
-def _values(words: list[str]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"--set takes NAME=VALUE, not {word[:40]!r}.")
-        values[name] = value
-    return values
-
-
 def _write(offer: Offer, file: Path) -> None:
     """Add the entry to the file, after checking that it can be read back.
 
@@ -305,54 +269,3 @@ def _write(offer: Offer, file: Path) -> None:
             f"the registry's entry cannot be used: {problem.problem}", problem.fix,
         )  # fmt: skip
     write_server(file, offer.name, offer.entry)
-
-
-# Questions
-
-
-def _ask_for_inputs(offer: Offer) -> dict[str, str]:
-    """Ask the person at the terminal for missing values; return none without a terminal."""
-    needs = [x for x in offer.composition.needs if not x.spec.is_secret]
-    if not needs or why_not_here():
-        return {}
-    schema: JsonObject = {"type": "object", "properties": {x.variable: _field(x) for x in needs}}
-    message = (
-        f"values for {offer.manifest.name}. Leave one out to give it later, as an environment "
-        "variable; secrets can be given only that way."
-    )
-    with Console("registry") as console:
-        answer = ask_here(Question(offer.listing.registry.name, message, schema), console)
-    content: Mapping[str, Any] = answer.content or {}
-    return {key: _as_text(x) for key, x in content.items() if x is not None and _as_text(x)}
-
-
-def _field(need: Need) -> JsonObject:
-    field: JsonObject = {"type": _FIELD_TYPES.get(need.spec.format, "string")}
-    field["title"] = need.variable
-    about = ", ".join(x for x in (need.spec.description, need.spec.placeholder) if x)
-    field["description"] = about or f"for {need.where}"
-    return field | ({"enum": list(need.spec.choices)} if need.spec.choices else {})
-
-
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value).strip()
-
-
-# Trial
-
-
-def _try_server(offer: Offer, file: Path) -> list[Tool]:
-    """Start the server, list its tools, and stop it.
-
-    Raises:
-        XaiMcpError: a value is missing, or the server cannot be used.
-    """
-    entry = {
-        key: x for key, x in offer.entry.items() if key not in ("disabled", "lock", "registry")
-    }
-    missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
-    if missing and any(f"${{{x}}}" in str(entry) for x in missing):
-        raise XaiMcpError(
-            f"{offer.name} is written, but cannot be tried: set {', '.join(missing)} first."
-        )
-    return tools_once(offer.name, entry, file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from tests.support.commands import Cli
 from tests.support.registry_service import RegistryService, registry_service
 
 from .offers import write
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -43,19 +40,3 @@ def offer(cli: Cli) -> Any:
         return ran.json["error"] if status == 1 and "error" in ran.json else ran.json
 
     return offer
-
-
-@pytest.fixture
-def npx(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `npx` that notes how it was started, and is a server of notes."""
-    programs = work / "bin"
-    programs.mkdir()
-    started = work / "started"
-    program = programs / "npx"
-    program.write_text(
-        f'#!/bin/sh\nprintf "%s\\n" "$@" "token=$NOTES_TOKEN" >> {started}\n'
-        f"cd {ROOT} && exec {sys.executable} -m tests.support.mcp_servers notes\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    return started
