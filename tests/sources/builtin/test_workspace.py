@@ -1,10 +1,13 @@
-"""No path or link leads out of the workspace."""
+"""No path leads out of the workspace, even if folders change during a call."""
 
 from __future__ import annotations
 
 import os
 import socket
 import stat
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from xai_mcp_agent.sources.builtin.source import started_files
 from xai_mcp_agent.sources.builtin.workspace import Workspace, WorkspaceError
 
 SECRET = "what is outside"
+TRIES = 300
 
 
 @pytest.fixture
@@ -112,6 +116,21 @@ def test_our_own_configuration_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / ".config" / "xai-mcp-agent").iterdir()) == []
 
 
+def test_without_folder_descriptors_a_path_must_resolve_inside_the_workspace(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As on Windows."""
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    files.write_file("notes/today.txt", "x")
+    assert files.read_file("notes/today.txt") == "x"
+    assert [x.path for x in files.list_files().files] == ["notes/today.txt"]
+    (inside / "out").symlink_to("../outside", target_is_directory=True)
+    (inside / "link").symlink_to("../secret.txt")
+    for path in ("out/secret.txt", "link", "../secret.txt", "out/new.txt"):
+        assert SECRET not in failure_of(files, path)
+    assert os.listdir(inside.parent / "outside") == ["secret.txt"]
+
+
 def test_a_file_is_replaced_atomically_and_keeps_its_mode(files: Workspace, inside: Path):
     files.write_file("a.txt", "a long text")
     (inside / "a.txt").chmod(0o600)
@@ -149,7 +168,7 @@ def test_a_path_that_leads_out_or_is_invalid_is_refused(files: Workspace, inside
 # Links, and what is no file
 
 
-@pytest.mark.parametrize("target", ["../secret.txt", "../nothing.txt", "real.txt"])
+@pytest.mark.parametrize("target", ["../secret.txt", "../nothing.txt", "link", "real.txt"])
 def test_a_link_is_neither_read_nor_written_through(files: Workspace, inside: Path, target: str):
     (inside / "real.txt").write_text("inside", encoding="utf-8")
     (inside / "link").symlink_to(target)
@@ -182,6 +201,43 @@ def test_pipes_sockets_and_folders_are_refused_without_waiting(
         assert "a pipe or a device" in failure_of(files, "socket")
         assert "is a folder" in failure_of(files, "folder")
         assert files.list_files().files == []
+
+
+@contextmanager
+def going_on(step: Callable[[], None]) -> Generator[None]:
+    """Repeat a step in a thread within the block."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            step()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(20)
+
+
+def test_a_folder_exchanged_for_a_link_leads_nowhere(files: Workspace, inside: Path):
+    (inside / "place").mkdir()
+    (inside / "place" / "secret.txt").write_text("inside", encoding="utf-8")
+    (inside / "out").symlink_to("../outside", target_is_directory=True)
+
+    def exchange() -> None:
+        for name, new in (("place", "dir"), ("out", "place"), ("place", "out"), ("dir", "place")):
+            os.rename(inside / name, inside / new)
+
+    read: set[str] = set()
+    with going_on(exchange):
+        for _ in range(TRIES):
+            with suppress(WorkspaceError):
+                read.add(files.read_file("place/secret.txt"))
+            with suppress(WorkspaceError):
+                read |= {str(x.bytes) for x in files.list_files("place").files}
+    assert read <= {"inside", str(len("inside"))}
 
 
 # Limits
