@@ -8,13 +8,18 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.agents_in_ctx import ctx_with, use_server
+from tests.support.agents_in_ctx import (
+    agent,
+    ctx_with,
+    last_message,
+    run,
+    tools_of_request,
+    use_server,
+)
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry, tool
-from tests.support.journals import pids_in
-from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
-from tests.support.processes import wait_until
+from tests.support.processes import pids_in, wait_until
 from xai_mcp_agent import Agent, Bridge
 from xai_mcp_agent.canvas.toolbelts import define_tool
 

@@ -19,8 +19,7 @@ from tests.support.bridges import bridge_with
 from tests.support.census import no_leaks
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in, none_runs, pids_in
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import calls_in, is_running, none_runs, pids_in, wait_until
 from xai_mcp_agent import Bridge
 
 CLOSED = "The bridge was closed before the call was done"

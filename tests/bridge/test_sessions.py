@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
-from tests.support.far_clients import Responding, far_client, of_caller
+from tests.support.callers import Responding, far_client, of_caller
 from tests.support.fault_http import fault_http
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import is_running, wait_until

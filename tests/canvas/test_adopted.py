@@ -45,8 +45,8 @@ def test_the_adopted_workflow_runs_to_its_answer_with_tool_memory_and_prompt(
         script = compile_workflow(adopted)
         result = run_script(script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url)
     assert "xai_components.xai_agent" not in script.read_text(encoding="utf-8")
-    assert (result.status, result.errors) == (0, "")
-    assert "It is late." in result.output.split("Executing: Print")[-1]
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "It is late." in result.stdout.split("Executing: Print")[-1]
     first, second = endpoint.requests
     assert first.body["model"] == "gpt-5-mini"
     assert {"get_current_time", "lookup_memory", "create_memory"} <= {*first.tool_names}

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from tests.support.canvas_file import load, problems
 from tests.support.model_endpoint import ReceivedRequest, calls, model_endpoint, says
-from tests.support.scripts import ScriptResult, compile_workflow, run_script
+from tests.support.scripts import compile_workflow, run_script
 from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL
 from xai_mcp_agent.bridge.transcript import read_transcript
@@ -95,17 +96,19 @@ class Runs:
     """The run of each example, and what the model of one was asked."""
 
     folder: Path
-    results: dict[str, ScriptResult]
+    results: dict[str, CompletedProcess[str]]
     requests: list[ReceivedRequest]
 
     def transcript(self, name: str) -> Path:
         return self.folder / f"{name}.jsonl"
 
 
-def run_all(folder: Path, names: Iterable[str], **variables: str) -> dict[str, ScriptResult]:
+def run_all(
+    folder: Path, names: Iterable[str], **variables: str
+) -> dict[str, CompletedProcess[str]]:
     """Compile and run these workflows; each with its transcript beside it."""
 
-    def run_one(name: str) -> ScriptResult:
+    def run_one(name: str) -> CompletedProcess[str]:
         transcript = str(folder / f"{name}.jsonl")
         return run_script(folder / f"{name}.py", XAI_MCP_TRANSCRIPT=transcript, **variables)
 
@@ -132,11 +135,11 @@ def runs(working_folder: Path) -> Runs:
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_an_example_does_what_it_teaches(runs: Runs, name: str) -> None:
     result = runs.results[name]
-    assert (result.status, result.errors) == (0, "")
-    assert result.output.endswith("\nFinished Executing\n")
-    rest = result.output
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith("\nFinished Executing\n")
+    rest = result.stdout
     for text in OUTPUTS[name]:
-        assert text in rest, result.output
+        assert text in rest, result.stdout
         rest = rest.partition(text)[2]
     assert {flow.name for flow in all_examples()} == {*OUTPUTS}
 
@@ -153,7 +156,7 @@ def test_a_language_model_gets_the_tools_and_their_results_and_its_key_is_not_sh
     assert "Esi" in loans
     assert {x.headers["authorization"] for x in runs.requests} == {f"Bearer {DUMMY_KEY}"}
     texts = [x.read_text(encoding="utf-8") for x in runs.folder.glob(f"{WITH_MODEL}.*")]
-    assert not any(DUMMY_KEY in x for x in [runs.results[WITH_MODEL].output, *texts])
+    assert not any(DUMMY_KEY in x for x in [runs.results[WITH_MODEL].stdout, *texts])
 
 
 def test_of_many_tools_only_some_are_shown_within_the_budget(runs: Runs) -> None:
@@ -175,7 +178,7 @@ def calls_in(transcript: Path) -> list[tuple[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def drawn_results(runs: Runs) -> dict[str, ScriptResult]:
+def drawn_results(runs: Runs) -> dict[str, CompletedProcess[str]]:
     """The runs of the drawn workflows; no model is to be reached."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(runs.folder)
@@ -189,11 +192,11 @@ def drawn_results(runs: Runs) -> dict[str, ScriptResult]:
 
 @pytest.mark.parametrize("name", CALL_COUNTS)
 def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
-    runs: Runs, drawn_results: dict[str, ScriptResult], name: str
+    runs: Runs, drawn_results: dict[str, CompletedProcess[str]], name: str
 ) -> None:
     result, calls = drawn_results[f"{name}_drawn"], calls_in(runs.transcript(name))
-    assert (result.status, result.errors) == (0, "")
-    assert "Executing: AgentRun\n" not in result.output
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Executing: AgentRun\n" not in result.stdout
     assert len(calls) == CALL_COUNTS[name]
     assert calls_in(runs.transcript(f"{name}_drawn")) == calls
     assert problems(load(runs.folder / f"{name}_drawn.xircuits"), f"{name}_drawn") == []

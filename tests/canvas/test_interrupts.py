@@ -126,13 +126,13 @@ def failing(folder: Path, error: str) -> Path:
 def test_an_error_of_ours_is_reported_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
     command = f"xai-mcp-agent trust {tmp_path / ('deep/' * 12)}mcp_settings.json"
     result = run_script(failing(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
-    assert result.status == 1
-    assert "The workflow stopped at MyNode (UnknownServer):" in result.errors
-    assert f"  {command}\n" in result.errors, "it stays on its line to be copied"
-    assert "Traceback" not in result.errors
+    assert result.returncode == 1
+    assert "The workflow stopped at MyNode (UnknownServer):" in result.stderr
+    assert f"  {command}\n" in result.stderr, "it stays on its line to be copied"
+    assert "Traceback" not in result.stderr
 
 
 def test_a_bug_and_a_verbose_run_show_the_traceback(tmp_path: Path) -> None:
     for error, show in (("ValueError('a bug')", ""), (_OURS, "verbose")):
         result = run_script(failing(tmp_path, error), XAI_MCP_SHOW=show)
-        assert (result.status, "Traceback" in result.errors) == (1, True), error
+        assert (result.returncode, "Traceback" in result.stderr) == (1, True), error

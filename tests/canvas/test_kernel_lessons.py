@@ -70,9 +70,9 @@ def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
     folder: Path, settings: dict[str, str]
 ) -> None:
     result = run_script(script_of(folder, start_of(FIRST)), **settings)
-    assert result.status == 0, result.errors
-    assert result.output.index("Finished Executing") < result.output.index(HEAD)
-    count, *goals = goals_in(result.output)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.index("Finished Executing") < result.stdout.index(HEAD)
+    count, *goals = goals_in(result.stdout)
     assert count == "2 of 4 goals met"
     assert goals[0] == "[x] The workflow ran to its end."
     assert [x[:4] for x in goals if x[0] == "["] == ["[x] ", "[x] ", "[ ] ", "[ ] "]
@@ -103,8 +103,8 @@ def test_outside_of_a_lessons_folder_nothing_is_printed(
     folder: Path, settings: dict[str, str]
 ) -> None:
     result = run_script(script_of(folder, solution_of(FIRST), "workshop/my_own"), **settings)
-    assert result.status == 0, result.errors
-    assert result.output.endswith("Finished Executing\n")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("Finished Executing\n")
     for file in ("mine.py", "1_call_a_tool/mine.py", "workshop/1_call_a_tool/deeper/mine.py"):
         assert lesson_of_file(Path("/home", file)) is None
     assert lesson_of_file(Path("/home/a b/workshop/1_call_a_tool/mine.py")) is FIRST

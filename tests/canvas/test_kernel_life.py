@@ -15,10 +15,9 @@ import pytest
 
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import Kernel
 from tests.support.model_endpoint import hangs, model_endpoint
-from tests.support.processes import wait_until
+from tests.support.processes import calls_in, none_runs, pids_in, wait_until
 
 MOST_GROWTH_MB = 8.0  # of twenty runs; one that kept its bridge would cost more
 BEGIN = """

@@ -12,9 +12,8 @@ import pytest
 from tests.support import fault_server
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import CellResult, Kernel
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import calls_in, is_running, none_runs, pids_in, wait_until
 
 BEGIN = """
 import os

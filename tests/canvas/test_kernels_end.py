@@ -12,9 +12,8 @@ import pytest
 
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.kernels import Kernel
-from tests.support.processes import wait_until
+from tests.support.processes import calls_in, none_runs, pids_in, wait_until
 
 BEGIN = """
 from tests.support.canvas import make, play

@@ -107,8 +107,8 @@ def test_keys_typed_before_the_question_are_not_an_answer_and_no_refuses_the_cal
 
 def test_a_run_without_a_person_does_not_hang_and_reports_the_refused_call(folder: Path) -> None:
     result = run_script(shredding_script(folder, "alone", "contract"))
-    assert result.status == 0, result.errors
-    text = " ".join((result.output + result.errors).split())
+    assert result.returncode == 0, result.stderr
+    text = " ".join((result.stdout + result.stderr).split())
     assert "shredded contract" not in text
     assert "nobody could be asked. Do not repeat the call." in text
     assert '"approval": {"shred": "allow"} under mcpServers.shredder' in text
@@ -125,7 +125,7 @@ def test_a_new_tool_and_a_changed_tool_are_shown_to_be_accepted(folder: Path) ->
     settle(folder)
     sell("Pays.")
     script = compile_workflow(using("paying", "shop", "shop_pay", {}).write(folder))
-    output = run_script(script).output
+    output = run_script(script).stdout
     assert "Held back until you accept it: shop" in output
     assert "May shop be used" not in output
     with terminal(warm_python(), script.name, folder=folder) as screen:
@@ -168,8 +168,8 @@ def test_a_workflow_that_nobody_attends_is_answered_no_at_once_and_why(folder: P
         assert screen.end() == 0
     assert "(the environment variable CI is set)" in " ".join(screen.text.split())
     result = run_script(script)
-    assert result.status == 0, result.errors
-    text = " ".join(result.output.split())
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
     assert '{"action": "decline"}' in text
     assert "note: A question of the server was declined: nobody can be asked" in text
     assert '"elicitation": "defaults"' in text

@@ -18,8 +18,7 @@ from xai_components.base import Component
 
 from tests.support.canvas import agent_nodes, call, chain, make, play, tool_nodes
 from tests.support.fault_server import entry
-from tests.support.journals import none_runs, pids_in
-from tests.support.processes import wait_until
+from tests.support.processes import none_runs, pids_in, wait_until
 from xai_mcp_agent.agent_components import AgentRun, AgentRunTool
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
 

@@ -63,8 +63,8 @@ def tidying_script(folder: Path, endpoint: ModelEndpoint, **inputs: Any) -> Path
 def run_to_end(script: Path) -> str:
     """Run the script, and return its output in one line."""
     done = run_script(script, OPENAI_API_KEY="sk-dummy")
-    assert done.status == 0, done.errors
-    return " ".join((done.output + done.errors).split())
+    assert done.returncode == 0, done.stderr
+    return " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path):
     script = folder / f"example_{example.line}.py"
     script.write_text(example.text, encoding="utf-8")
     process = run_script(script)
-    assert (process.status, process.errors) == (0, "")
-    assert process.output
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout
 
 
 def test_every_call_on_the_page_fits_the_method():

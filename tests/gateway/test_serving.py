@@ -19,9 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.support.commands import AS_A_PROCESS, Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.gateways import text_of
-from tests.support.journals import none_runs
 from tests.support.mcp_servers import gallery_entry
-from tests.support.processes import wait_until
+from tests.support.processes import none_runs, wait_until
 from tests.support.warm_python import warm_python
 from tests.support.warm_servers import client_of
 

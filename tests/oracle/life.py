@@ -15,8 +15,7 @@ from typing import Any
 
 from tests.support.fault_http import FaultHttp, fault_http
 from tests.support.fault_server import entry, tool
-from tests.support.journals import pids_in
-from tests.support.processes import wait_until
+from tests.support.processes import pids_in, wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, XaiMcpError
 
 from .tables import Rows, error_facts, stable

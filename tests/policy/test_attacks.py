@@ -19,14 +19,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents_in_ctx import ctx_with
+from tests.support.agents_in_ctx import (
+    agent,
+    all_requests,
+    ctx_with,
+    last_message,
+    run,
+    tools_of_request,
+)
 from tests.support.bridges import accept_now, wait_for_loss
 from tests.support.commands import write_settings
 from tests.support.fault_server import catalog_entry, entry, tool
 from tests.support.histories import events_of
-from tests.support.journals import calls_in, pids_in
-from tests.support.model_agents import agent, all_requests, last_message, run, tools_of_request
 from tests.support.model_endpoint import Step, calls
+from tests.support.processes import calls_in, pids_in
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, ReviewNeeded
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import ToolInvocation

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.shredding import PAPER, Clerk, agent, shred, shredding, tool
-from tests.support.agents_in_ctx import ctx_with
+from tests.support.agents_in_ctx import agent as model_agent
+from tests.support.agents_in_ctx import ctx_with, last_message, run, tools_of_request
 from tests.support.commands import write_settings
-from tests.support.model_agents import agent as model_agent
-from tests.support.model_agents import last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import run_all, tool_entry
-from tests.support.agents_in_ctx import ctx_with
+from tests.support.agents_in_ctx import agent, ctx_with, last_message, run, tools_of_request
 from tests.support.bridges import names_of
 from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
-from tests.support.journals import calls_in
-from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
+from tests.support.processes import calls_in
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 

@@ -15,16 +15,14 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import tool_entry
-from tests.support.agents_in_ctx import ctx_with
+from tests.support.agents_in_ctx import agent, ctx_with, last_message, run, tools_of_request
 from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
 from tests.support.canvas import make, play
 from tests.support.commands import command, write_settings
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in
-from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
-from tests.support.processes import wait_until
+from tests.support.processes import calls_in, wait_until
 from tests.support.watchdog import compute_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SourceFailed, Tool, ToolKey
 from xai_mcp_agent.canvas.sources import use_source

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import xai_mcp_agent
-from tests.support.journals import none_runs
+from tests.support.processes import none_runs
 
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
 END_SECONDS = 60.0  # for a script to end on a busy machine

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 import xai_mcp_agent
@@ -19,15 +18,6 @@ _ROOT = Path(xai_mcp_agent.__file__).parents[1]
 # Variables that would let this machine or a person's settings decide a test.
 _FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "CI", "OPENAI_API_KEY",
             "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ScriptResult:
-    """Result of a script."""
-
-    status: int
-    output: str
-    errors: str
 
 
 def compile_workflow(file: Path, script: Path | None = None) -> Path:
@@ -46,12 +36,11 @@ def child_environment(home: Path, **variables: str) -> dict[str, str]:
     return own | {"HOME": str(home), "PYTHONPATH": str(_ROOT), **variables}
 
 
-def run_script(script: Path, **variables: str) -> ScriptResult:
+def run_script(script: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a script in the folder it is in, and wait for its end."""
     folder = script.parent
-    process = subprocess.run(
+    return subprocess.run(
         [warm_python(), script.name],
         cwd=folder, env=child_environment(folder, **variables), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, encoding="utf-8", timeout=_RUN_SECONDS,
     )  # fmt: skip
-    return ScriptResult(process.returncode, process.stdout, process.stderr)

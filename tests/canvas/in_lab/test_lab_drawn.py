@@ -145,7 +145,7 @@ def draw_run(folder: Path, name: str) -> Path:
     example = folder / "examples" / f"{name}.xircuits"
     transcript = folder / f"{name}_runs.jsonl"
     script = compile_workflow(example, folder / f"{name}_recorded.py")
-    assert run_script(script, XAI_MCP_TRANSCRIPT=str(transcript)).status == 0
+    assert run_script(script, XAI_MCP_TRANSCRIPT=str(transcript)).returncode == 0
     words = ["plan", "draw", str(transcript), "--tools-from", str(example), "--out"]
     with pytest.raises(SystemExit) as exit_:
         run([*words, str(folder / f"{name}_drawn")])

@@ -11,12 +11,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.asking_server import BOOKING, form
-from tests.support.journals import calls_in, pids_in
 from tests.support.lab import open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import calls_in, is_running, pids_in, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.small_workflows import agent_workflow, calling_workflow
 from tools.workflows import Workflow

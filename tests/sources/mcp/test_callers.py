@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 from tests.support.asking_server import form
-from tests.support.callers import Answering, at_once
-from tests.support.far_clients import ABLE, Responding, far_client, of_caller
+from tests.support.callers import ABLE, Answering, Responding, at_once, far_client, of_caller
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, ToolTimeout
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller, Nobody

@@ -19,8 +19,7 @@ from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, scr
 from tests.support.bridges import bridge_with, wait_for_loss
 from tests.support.census import no_leaks
 from tests.support.fault_server import entry
-from tests.support.journals import calls_in, none_runs, pids_in
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import calls_in, is_running, none_runs, pids_in, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.sources import guard, process

@@ -92,11 +92,11 @@ def _run(file: Path, document: Document) -> str:
         result = run_script(
             script, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url, XAI_MCP_TRUST="1"
         )
-    if result.status:
-        return f"fails: {result.errors.strip().splitlines()[-1]}"
+    if result.returncode:
+        return f"fails: {result.stderr.strip().splitlines()[-1]}"
     last = endpoint.requests[-1].body["messages"] if endpoint.requests else []
     call_count = sum(x["role"] == "tool" for x in last)
-    end = "answers" if ANSWER in result.output else "runs to its end"
+    end = "answers" if ANSWER in result.stdout else "runs to its end"
     return f"{end}, {call_count} of {len(tools)} tools called" if tools else end
 
 
