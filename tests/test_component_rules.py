@@ -6,9 +6,9 @@ Decided by Xircuits 1.19.2, whose own code is asked, and by design.md section 2,
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from xai_mcp_agent.drawing.components import (
     our_components,
 )
 
-from .support.colours import CANVASES, SIGHTS, difference, title_contrast
 from .support.palette import our_palette, palette, ports_at_run_time
 
 # Names that xai-agent's workflows use; it cannot be installed beside this library (README).
@@ -80,11 +79,16 @@ def test_the_import_path_of_a_node_is_that_of_its_file(palette_nodes: dict[str, 
     assert {entry["file_path"] for entry in palette_nodes.values()} == paths
 
 
-@pytest.mark.parametrize("theme", CANVASES)
-def test_the_title_of_every_node_can_be_read(theme: str):
-    """WCAG 2.2, 1.4.3: at least 4.5 to 1, on a light canvas and on a dark one."""
-    colors = {x.color for x in our_components().values()}
-    read = {x: title_contrast(_rgb(x), CANVASES[theme]) for x in colors}
+@pytest.mark.parametrize("canvas", [(245, 245, 245), (60, 60, 60)], ids=["light", "dark"])
+def test_the_title_of_every_node_can_be_read(canvas: tuple[int, int, int]):
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1 for white words; a quarter of the canvas shines through.
+
+    CustomNodeWidget.tsx of Xircuits 1.19.2.
+    """
+    read: dict[str, float] = {}
+    for color in {x.color for x in our_components().values()}:
+        background = [0.75 * a + 0.25 * b for a, b in zip(_rgb(color), canvas, strict=True)]
+        read[color] = 1.05 / (_luminance(background) + 0.05)
     assert {x: contrast for x, contrast in read.items() if contrast < 4.5} == {}
 
 
@@ -93,15 +97,10 @@ def test_nodes_have_one_colour_for_each_of_five_roles():
     assert len({x.color for x in our_components().values()}) == 5
 
 
-@pytest.mark.parametrize("sight", SIGHTS)
-def test_color_blind_people_can_distinguish_the_roles_of_nodes(sight: str):
-    """One man in twelve confuses red and green."""
-    colors = sorted({x.color for x in our_components().values()})
-    apart = {
-        (one, other): round(difference(_rgb(one), _rgb(other), sight))
-        for one, other in combinations(colors, 2)
-    }
-    assert {x: far for x, far in apart.items() if far < 20} == {}
+def _luminance(rgb: Iterable[float]) -> float:
+    parts = (x / 255 for x in rgb)
+    linear = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return sum(map(mul, (0.2126, 0.7152, 0.0722), linear))
 
 
 def _rgb(color: str) -> tuple[float, float, float]:

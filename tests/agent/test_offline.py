@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.any_json import SCHEMA_PARTS, SCHEMAS
 from tests.support.offline_talk import Call, Talk, ask, first_calls, talk, text, tool
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.core.provider_schema import FunctionSpec
@@ -358,23 +359,12 @@ async def test_without_further_calls_it_answers_from_the_results():
 # Arbitrary tools and requests
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 REQUEST_WORDS = """
 add find the book 2 3.5 then it them Tokyo 'quoted' today 14:30 2026-03-12 Ada 5 km to miles
 delete what is how many #12 a@b.org https://x.org /tmp/x.txt limit = : ( { \u6771\u4eac
 """
 WORDS = st.sampled_from(REQUEST_WORDS.split())
 REQUESTS = st.lists(WORDS, max_size=15).map(" ".join) | st.text(max_size=120)
-KEYS = st.sampled_from(
-    ["type", "properties", "required", "enum", "items", "anyOf", "$ref", "$defs", "default",
-     "description", "format", "pattern"]
-)  # fmt: skip
-ODD = st.recursive(
-    SCALARS | st.sampled_from(["string", "array", "object", "number", "#", "#/$defs/x"]),
-    lambda x: st.lists(x, max_size=3) | st.dictionaries(KEYS | st.text(max_size=5), x, max_size=4),
-    max_leaves=12,
-)
-SCHEMAS = ODD.filter(lambda x: isinstance(x, dict))
 NAMES = st.sampled_from(["find_books", "add", "deleteBook", "get-time", "list_books"])
 TOOLS = st.lists(
     st.builds(FunctionSpec, NAMES, REQUESTS, SCHEMAS), max_size=4, unique_by=lambda x: x.name
@@ -382,7 +372,7 @@ TOOLS = st.lists(
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(functions=TOOLS, question=REQUESTS, result=REQUESTS | ODD.map(json.dumps))
+@given(functions=TOOLS, question=REQUESTS, result=REQUESTS | SCHEMA_PARTS.map(json.dumps))
 def test_arbitrary_tools_requests_and_results_lead_to_an_answer(
     functions: list[FunctionSpec], question: str, result: str
 ):

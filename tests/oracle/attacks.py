@@ -1,13 +1,11 @@
-"""Attacks that failed: the test of each, and rows for those without a test.
+"""Attacks that failed and have no test of their own.
 
-`tables/defences.json` names the tests of each attack. The rows have the text of the trust question
-for commands that hide behind secrets, and the results of calls that a model makes by other names.
+The rows have the text of the trust question for commands that hide behind secrets, and the results
+of calls that a model makes by other names.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from xai_mcp_agent import Agent, AgentModel, Bridge
 from .commands import run_commands
 from .tables import Rows, stable
 
-_ROOT = Path(__file__).parents[2]
 _DELETE = {
     "name": "del", "description": "Delete.", "inputSchema": {"type": "object"},
     "annotations": {"destructiveHint": True},
@@ -51,19 +48,6 @@ def record(folder: Path) -> Rows:
         bridge.list_tools("fs")
         names = {f"a call of {name!r}": _call_by_name(bridge, name) for name in _NAMES}
     return {**{f"trust: {name}": x for name, x in waiting.items()}, **names}
-
-
-def tests_of_attacks() -> Mapping[str, list[str]]:
-    """Return the tests that show that an attack fails, by the attack."""
-    file = Path(__file__).parent / "tables" / "defences.json"
-    return json.loads(file.read_text(encoding="utf-8"))
-
-
-def is_there(test: str) -> bool:
-    """Return whether there is a test with this id."""
-    file, _, name = test.partition("::")
-    path = _ROOT / file
-    return path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
 def _call_by_name(bridge: Bridge, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import attacks, tables
+from . import tables
 from .recorders import CHECKED_BY_THE_FAULT_SUITE, RECORDERS, current_rows
 
 # The first row of a table waits for all of them, perhaps on a busy machine.
@@ -25,11 +25,3 @@ def test_the_answer_is_as_recorded(table: str, row: str) -> None:
 @pytest.mark.parametrize("table", _TABLES)
 def test_no_row_is_missing_in_the_table(table: str) -> None:
     assert sorted(current_rows(table)) == sorted(tables.read(table))
-
-
-@pytest.mark.parametrize("attack", attacks.tests_of_attacks())
-def test_an_attack_has_a_test(attack: str) -> None:
-    """If you move or rename one, change `tables/defences.json`, too."""
-    tests = attacks.tests_of_attacks()[attack]
-    assert tests, attack
-    assert [x for x in tests if not attacks.is_there(x)] == []
