@@ -16,10 +16,7 @@ import pytest
 from tests.support.canvas_file import links_of, load, nodes_of
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
-from tests.support.xai_agent_workflow import (
-    install,
-    xai_agent_workflow,
-)
+from tests.support.xai_agent_workflow import install, xai_agent_workflow
 from xai_mcp_agent.cli.adopt.command import adopt_file
 
 KEY = "sk-dummy-0123456789"

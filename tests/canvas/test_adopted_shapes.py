@@ -31,5 +31,5 @@ def test_the_outcome_of_a_shape_is_the_one_on_the_page(name: str, folder: Path) 
     remarks = " ".join(x.text for x in result.report.remarks)
     for value in ("not-a-key", "nobody", "guest", "127.0.0.1"):
         assert value not in remarks, "the value of a literal"
-    if result.report.written is not None:
-        assert adopt_file(result.report.written).status == "nothing to do"
+    assert result.report.written is not None
+    assert adopt_file(result.report.written).status == "nothing to do"

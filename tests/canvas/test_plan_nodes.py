@@ -13,10 +13,7 @@ from xai_components.base import Component
 from tests.support.canvas import call, make, play, tool_nodes
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting, UnknownTool
-from xai_mcp_agent.agent_components import (
-    AgentMakeToolbelt,
-    AgentUseMCPTools,
-)
+from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
 from xai_mcp_agent.canvas.planning import PlanStopped
 from xai_mcp_agent.mcp_components import MCPPlan, MCPRunPlan
 from xai_mcp_agent.planning import BadPlan

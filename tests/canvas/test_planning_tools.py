@@ -14,11 +14,7 @@ from tests.support.fault_server import catalog_entry
 from tests.support.model_endpoint import ReceivedRequest, Step, calls, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS
-from xai_mcp_agent.agent_components import (
-    AgentApprove,
-    AgentMakeToolbelt,
-    AgentRun,
-)
+from xai_mcp_agent.agent_components import AgentApprove, AgentMakeToolbelt, AgentRun
 from xai_mcp_agent.canvas.lease import bridge_of
 
 from .conftest import UseServers

@@ -23,27 +23,11 @@ from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.http_faults import endpoint_elsewhere
-from tests.support.model_endpoint import (
-    Step,
-    breaks_off,
-    fails,
-    hangs,
-    html,
-    model_endpoint,
-    says,
-)
+from tests.support.model_endpoint import Step, breaks_off, fails, hangs, html, model_endpoint, says
 from tests.support.odd_agent import odd_agent
 from tests.support.processes import free_port
 from tests.support.warm_python import python_entry
-from xai_mcp_agent import (
-    Agent,
-    Bridge,
-    Settings,
-    XaiMcpError,
-    canvas,
-    load_settings,
-    settings_from,
-)
+from xai_mcp_agent import Agent, Bridge, Settings, XaiMcpError, canvas, load_settings, settings_from
 from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.offline import OfflineModel

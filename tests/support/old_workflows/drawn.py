@@ -29,7 +29,6 @@ from .wear import (
     searched,
     secrets,
     shared,
-    without_outputs,
     without_ports,
 )
 
@@ -147,24 +146,6 @@ def chat_page(flow: Workflow) -> None:
     weather = flow.node("GetWeather", city=begin["tool_input"], key=key)
     flow.side(begin, weather, whole)
     flow.branch(whole, "in_transaction", output(flow, weather["report"]))
-
-
-# Workflows without agents of xai-agent
-
-
-@shape("nothing but Start and Finish", without_outputs)
-def empty(flow: Workflow) -> None:
-    flow.main()
-
-
-@shape("an agent of another library that has the same words")
-def swarm(flow: Workflow) -> None:
-    belt = flow.node("SwarmMakeToolbelt", name="\u0623\u062f\u0648\u0627\u062a")
-    use = flow.node("SwarmTool", tool_name="x", description="\u0627\u0644\u0648\u0642\u062a")
-    flow.main(
-        use, belt,
-        flow.node("SwarmRun", agent_name="helper", toolbelt_spec=belt["toolbelt_spec"]),
-    )  # fmt: skip
 
 
 # Parts of xai-agent that were in no workflow we found

@@ -54,14 +54,6 @@ def out_ports_first(document: Document) -> None:
         node["ports"].sort(key=lambda port: port["name"] != "out-0")
 
 
-def without_outputs(document: Document) -> None:
-    """Finish has no port for outputs yet."""
-    for node in nodes_of(document):
-        if node["name"] == "Finish":
-            node["ports"] = node["ports"][:1]
-            node["portsInOrder"] = node["portsInOrder"][:1]
-
-
 def without_ports(*names: str) -> Wear:
     """Ports that the library did not have yet, unless something is wired to them."""
 

@@ -2,14 +2,7 @@
 
 import json
 
-from xai_components.base import (
-    BaseComponent,
-    Component,
-    InArg,
-    OutArg,
-    secret,
-    xai_component,
-)
+from xai_components.base import BaseComponent, Component, InArg, OutArg, secret, xai_component
 
 
 @xai_component

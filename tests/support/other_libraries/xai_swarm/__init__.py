@@ -1,1 +1,0 @@
-"""Stands in for another library of agents that uses the same words."""
