@@ -1,4 +1,4 @@
-"""Hundreds of tools made by rule from tables of deeds, things and places, and tasks for them.
+"""Hundreds of tools made by rule from deeds, things and places, and tasks for them.
 
 Names, descriptions and schemas are as long as those of real servers: see `test_discovery.py`.
 """
@@ -17,30 +17,12 @@ PLACES = {
     "campus": ("lecture", "student", "exam", "course", "scholarship", "dormitory"),
     "garden": ("plant", "greenhouse", "watering plan", "seed order", "harvest", "pest report"),
 }
-_PAGE = {"type": "integer", "description": "How many to give at most.", "default": 20}
-_NUMBER = "The number of the {thing}, as it stands in the {place} records."
-# The description of a deed, and its parameters.
-_DEEDS: dict[str, tuple[str, dict[str, str]]] = {
-    "create": ("Creates a new {thing} in the {place} system.", {"title": "string"}),
-    "delete": ("Deletes one {thing} of the {place} system for good.", {"number": "integer"}),
-    "list": ("Lists every {thing} that the {place} system knows of.", {}),
-    "archive": ("Archives a {thing}, so that {place} lists leave it out.", {"number": "integer"}),
-    "export": ("Exports a {thing} from {place} into a file.", {"number": "integer"}),
-    "rename": (
-        "Gives a {thing} in {place} another title.",
-        {"number": "integer", "title": "string"},
-    ),
-    "lock": ("Locks a {thing}: nobody in {place} can change it then.", {"number": "integer"}),
-    "print": ("Prints a {thing} on the printer of the {place} office.", {"number": "integer"}),
-    "approve": ("Approves a {thing} that waits in {place} for approval.", {"number": "integer"}),
-    "duplicate": ("Makes a copy of a {thing} in {place}.", {"number": "integer"}),
-}
 _DETAILS = (
     "Who may do this is told by the roles of the account. Gives what the record is like "
     "afterwards, with its number, its title, and when it was changed last."
 )
-# Requests for a deed, not always in the words of the tool.
-_REQUESTS = {
+# Deeds, each with a request that is not always in the words of the tool.
+_DEEDS = {
     "create": "Add a new {thing} with the title 'Autumn' to the {place}",
     "delete": "Remove {thing} {number} from the {place}",
     "list": "Show me every {thing} of the {place}",
@@ -68,7 +50,7 @@ def tasks() -> list[Task]:
     """Return a task for each deed, over all places."""
     everything = [(thing, place) for place, things in PLACES.items() for thing in things]
     selection: list[Task] = []
-    for n, (deed, template) in enumerate(_REQUESTS.items()):
+    for n, (deed, template) in enumerate(_DEEDS.items()):
         thing, place = everything[(7 * n + 3) % len(everything)]
         request = template.format(thing=thing, place=place, number=4000 + 17 * n)
         selection.append(Task(request, frozenset([_name(deed, thing, place)])))
@@ -96,18 +78,12 @@ def _name(deed: str, thing: str, place: str) -> str:
 
 
 def _tool(deed: str, thing: str, place: str) -> dict[str, Any]:
-    description, kinds = _DEEDS[deed]
-    texts = {
-        "number": _NUMBER.format(thing=thing, place=place),
-        "title": f"What to call the {thing}.",
-    }
-    properties: dict[str, Any] = {
-        x: {"type": kind, "description": texts[x]} for x, kind in kinds.items()
-    }
-    if deed == "list":
-        properties["limit"] = _PAGE
+    what = {"list": f"every {thing}", "create": f"a new {thing}"}.get(deed, f"one {thing}")
+    number = {"type": "integer", "description": f"Its number in the {place} records."}
+    title = {"type": "string", "description": f"What to call the {thing}."}
+    properties = {"list": {}, "create": {"title": title}}.get(deed, {"number": number})
     return {
         "name": _name(deed, thing, place),
-        "description": f"{description.format(thing=thing, place=place)} {_DETAILS}",
-        "input_schema": {"type": "object", "properties": properties, "required": [*kinds]},
+        "description": f"{deed.title()}s {what} of the {place} system. {_DETAILS}",
+        "input_schema": {"type": "object", "properties": properties, "required": [*properties]},
     }
