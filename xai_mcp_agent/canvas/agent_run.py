@@ -10,8 +10,6 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
-from anyio import to_thread
-
 from ..agent.calls import PendingCalls
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
@@ -19,7 +17,7 @@ from ..agent.loop import AgentRun
 from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import Model, TokenUsage, counts
+from ..agent.models.base import TokenUsage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
 from ..agent.tool_discovery import ToolDiscovery
@@ -44,8 +42,8 @@ from .lease import BridgeLease, busy
 from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
-from .run_state import ResumableRun, resumable_run
-from .sampling import AgentSampler
+from .run_state import resumable_run
+from .sampling import sample
 from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tool_choice
 
 # Keys of `ctx`, for the length of the workflow's run.
@@ -112,11 +110,10 @@ def run_agent(
     """
     start = _read_request(question, conversation, outcome)
     name = resolve_agent_name(ctx, name, "AgentRun", runs=True)
+    granted, facts = granted_in(ctx), facts_in(ctx)
     with (
-        resumable_run(
-            run_state, wait_for_approval, name, start, granted_in(ctx), facts_in(ctx)
-        ) as waiting,
-        _at_work(ctx, name, "AgentRun", show, waiting and waiting.approvals) as work,
+        resumable_run(run_state, wait_for_approval, name, start, granted, facts) as stored,
+        _at_work(ctx, name, "AgentRun", show, stored.approvals) as work,
     ):
         spec = spec_of(work.agent, name, work.stage.bridge.settings.env, metadata, output_schema)
 
@@ -127,13 +124,24 @@ def run_agent(
             do(event)
 
         async def emit(event: RunEvent) -> None:
-            if waiting is not None:
-                await waiting.note(event, lambda: run.progress)
+            await stored.note(event, lambda: run.progress)
             work.show(event)
             if isinstance(event, ToolFinished) and (do := work.on_thought):
                 await work.stage.run_nodes(lambda ctx: think(ctx, do, event))
 
-        run = AgentRun(spec, waiting.start if waiting else start, emit, work.stage.caller)
+        async def go(operations: Operations) -> RunFinished:
+            stored.mask = operations.mask
+            try:
+                ready = await work.tools(operations, run.state)
+                no_tools = ready.no_tools if needs_sources else None
+                result = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
+                for line in await stored.end(result.stopped, run.state):
+                    work.tell(line)
+                return result
+            finally:
+                await spec.model.aclose()
+
+        run = AgentRun(spec, stored.start, emit, work.stage.caller)
         work.notes = notes_on(ctx, name, work.agent)
         work.lend_model(run.count)
         work.on_thought = on_thought
@@ -141,9 +149,7 @@ def run_agent(
             work.approve_by(on_approval)
         work.results = long_results_in(ctx, outcome.conversation)
         try:
-            result = work.stage.perform(
-                partial(_carry_out, run, spec.model, work, waiting, needs_sources)
-            )
+            result = work.stage.perform(go)
             outcome.answer, outcome.stopped = result.answer, result.stopped
             outcome.structured = result.structured
         finally:
@@ -165,31 +171,6 @@ def _read_request(question: str, conversation: Any, outcome: CanvasRun) -> Conve
     start = Conversation(request)
     outcome.conversation = start.messages
     return start
-
-
-async def _carry_out(
-    run: AgentRun,
-    model: Model,
-    work: _AgentWork,
-    waiting: ResumableRun | None,
-    needs_sources: bool,
-    operations: Operations,
-) -> RunFinished:
-    """Run the agent on the bridge's loop, and write or remove the file of a run that may wait."""
-    if waiting is not None:
-        waiting.mask = operations.mask
-    try:
-        ready = await work.tools(operations, run.state)
-        no_tools = ready.no_tools if needs_sources else None
-        result = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
-        if waiting is not None and result.stopped == "waiting":
-            for line in await waiting.wait(run.state):
-                work.tell(line)
-        elif waiting is not None:
-            await to_thread.run_sync(waiting.end)
-        return result
-    finally:
-        await model.aclose()
 
 
 def run_node(node: Any, ctx: Any) -> None:
@@ -379,9 +360,8 @@ class _AgentWork:
 
     def lend_model(self, count: Callable[[TokenUsage], None]) -> None:
         """Let servers use this agent's model, if the settings allow it."""
-        self.stage.person.sampler = AgentSampler(
-            self.stage, self.agent, self.stage.caller.name, count
-        )
+        name = self.stage.caller.name
+        self.stage.person.sampler = partial(sample, self.stage, self.agent, name, count)
 
     def approve_by(self, branch: Callable[[ApprovalRequest], ApprovalScope | None]) -> None:
         """Have a branch approve calls, in the workflow's thread."""

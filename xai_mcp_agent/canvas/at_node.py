@@ -6,7 +6,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -111,15 +110,18 @@ def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     return kind(file, {"run": run, **who}, secrets, listen)
 
 
-@dataclass
 class AtNode:
-    """What a node without a model works with; the transcript gets `answer`."""
+    """A node without a model at work; the transcript gets `answer`."""
 
-    bridge: Bridge
-    node: str
-    label: str
-    run_id: str = ""
-    answer: JsonObject = field(default_factory=dict[str, Any])
+    def __init__(self, stage: Stage, label: str) -> None:
+        self.stage = stage
+        self.label = label
+        self.answer: JsonObject = {}
+
+    @property
+    def bridge(self) -> Bridge:
+        """The bridge of the run."""
+        return self.stage.bridge
 
     def wait(
         self,
@@ -134,10 +136,9 @@ class AtNode:
             RuntimeError: the bridge is closed, or was closed meanwhile. Errors of `do` are raised
                 too.
         """
-        with on_stage(self.bridge, Console(self.label)) as stage:
-            stage.console.wait_for(waiting_for)
-            value = stage.perform(do)
-            stage.console.note("--", f"{self.label}: {summary(value)}")
+        self.stage.console.wait_for(waiting_for)
+        value = self.stage.perform(do)
+        self.stage.console.note("--", f"{self.label}: {summary(value)}")
         return value
 
     def call(
@@ -149,28 +150,23 @@ class AtNode:
             XaiMcpError: see `Bridge.call_tool`.
             RuntimeError: the bridge is closed, or was closed meanwhile.
         """
-        name, console = f"{server}.{tool}", Console(server)
-        with on_stage(self.bridge, console, node=self.node, run_id=self.run_id) as stage:
+        name, stage = f"{server}.{tool}", self.stage
 
-            def on_progress(current: float, total: float | None, message: str) -> None:
-                stage.show(ToolProgressed(_CALL, name, current, total, message))
+        def on_progress(current: float, total: float | None, message: str) -> None:
+            stage.show(ToolProgressed(_CALL, name, current, total, message))
 
-            async def do(operations: Operations) -> ToolResult:
-                """Call the tool, and print a line before and a line after."""
-                stage.show(ToolStarted(_CALL, name, arguments, server))
-                start = time.monotonic()
-                result = await operations.call_tool(
-                    server,
-                    tool,
-                    arguments,
-                    timeout_seconds=timeout_seconds,
-                    on_progress=on_progress,
-                )
-                seconds = time.monotonic() - start
-                stage.show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
-                return result
+        async def do(operations: Operations) -> ToolResult:
+            """Call the tool, and print a line before and a line after."""
+            stage.show(ToolStarted(_CALL, name, arguments, server))
+            start = time.monotonic()
+            result = await operations.call_tool(
+                server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
+            )
+            seconds = time.monotonic() - start
+            stage.show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
+            return result
 
-            result = stage.perform(do)
+        result = stage.perform(do)
         self.note(result)
         return result
 
@@ -181,7 +177,7 @@ class AtNode:
 
 @contextmanager
 def at_node(ctx: Any, node: str, label: str, run_id: str = "", **fields: Any) -> Generator[AtNode]:
-    """Yield what a node works with; `label` stands before its lines.
+    """Yield a node at work; `label` stands before its lines.
 
     The transcript has `NodeStarted` with these `fields`, and `NodeFinished` or `NodeFailed`.
     """
@@ -189,9 +185,10 @@ def at_node(ctx: Any, node: str, label: str, run_id: str = "", **fields: Any) ->
     bridge, start = bridge_of(ctx), time.monotonic()
     note = partial(recorder(ctx, bridge, node=node).note, **fields)
     note("NodeStarted")
-    work = AtNode(bridge, node, label, run_id)
     try:
-        yield work
+        with on_stage(bridge, Console(label), ctx=ctx, node=node, run_id=run_id) as stage:
+            work = AtNode(stage, label)
+            yield work
     except BaseException as error:
         note("NodeFailed", error=str(error) or type(error).__name__, seconds=_since(start))
         raise

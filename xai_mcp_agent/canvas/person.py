@@ -12,10 +12,11 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -26,7 +27,13 @@ from ..console.console import Console
 from ..console.notebook import kernel
 from ..console.question_page import AnswerPage, Page
 from ..console.question_words import host_of
-from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
+from ..console.terminal_questions import (
+    Read,
+    Say,
+    ask_in_terminal,
+    read_line,
+    why_not_here,
+)
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.calls import NO_MODEL
 from ..core.errors import SettingsError
@@ -47,6 +54,7 @@ from .panel.questions import asking, is_attended
 from .workflow_thread import WorkflowThread
 
 T = TypeVar("T")
+R = TypeVar("R", Question, ApprovalRequest)
 
 _OTHERWISE = (
     'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
@@ -60,12 +68,8 @@ _WHY = (
 )
 
 
-class Sampler(Protocol):
-    """A lender of a model to servers."""
-
-    async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Do as `Host.sample` does."""
-        ...
+Sampler: TypeAlias = Callable[[SamplingRequest], Awaitable[SamplingReply]]
+"""Lends a model to servers; see `Host.sample`."""
 
 
 def ask_here(question: Question, console: Console) -> Answer:
@@ -114,7 +118,8 @@ class InteractiveHost:
     """The person in front of one run. It is made in the run's thread, and called from the loop.
 
     `sampler` lends the model of the agent that makes the run's calls. With `branch`, drawn nodes
-    approve calls in place of the person.
+    approve calls in place of the person. Each question is asked after all earlier ones are answered
+    and its limit includes that wait; without a person it is declined at once.
     """
 
     def __init__(self, thread: WorkflowThread, console: Console) -> None:
@@ -128,43 +133,44 @@ class InteractiveHost:
         """Why no person can be asked; empty if one can."""
 
     async def answer(self, question: Question) -> Answer:
-        """Ask after all earlier questions are answered; decline at once if there is no person."""
+        """Ask a server's question."""
         if self.why_nobody:
             return Answer.declined(f"nobody can be asked: {self.why_nobody}. {_OTHERWISE}")
         if question.schema is None and not host_of(question.url):
             return Answer.declined("the address that it wants to open is not a web page")
-        if self._in_lab and question.is_sign_in:
-            # In parallel with other questions: it may take long, and its page may never be
-            # answered.
-            return await self._answer_on_page(question)
-        async with self._one_at_a_time:
-            if self._in_lab:
-                return await self._answer_on_page(question)
-            ask = partial(ask_in_terminal, question, self._console.tell)
-            return await self._at_the_terminal(ask, question.limit_seconds)
+        return await self._ask(question, Page, ask_in_terminal) or too_late(question)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask after all earlier questions are answered; reply at once if there is no person."""
+        """Ask whether a call may be made."""
         if self.branch:
             return await self.branch(request)
         if self.why_nobody:
             return ApprovalAnswer.nobody(self.why_nobody)
-        try:
-            # The limit includes the wait for other questions and for nodes that occupy the thread.
-            with anyio.fail_after(request.limit_seconds):
-                async with self._one_at_a_time:
-                    if self._in_lab:
-                        return await self._approve_on_page(request)
-                    ask = partial(ask_approval, request, self._console.tell)
-                    return await self._at_the_terminal(ask, request.limit_seconds)
-        except TimeoutError:
-            return approval_too_late(request)
+        return await self._ask(request, ApprovalPage, ask_approval) or approval_too_late(request)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Return the reply of the agent's model."""
         if self.sampler is None:
             raise SamplingRefused(NO_MODEL)
-        return await self.sampler.sample(request)
+        return await self.sampler(request)
+
+    async def _ask(
+        self,
+        request: R,
+        page: Callable[[R, str], AnswerPage],
+        ask: Callable[[R, Say, Read], T],
+    ) -> T | None:
+        """Ask at the terminal, or on a page that has such an answer; None after the limit."""
+        # In parallel with other questions: it may take long, and its page may never be answered.
+        is_alone = self._in_lab and isinstance(request, Question) and request.is_sign_in
+        with anyio.move_on_after(request.limit_seconds):
+            async with nullcontext() if is_alone else self._one_at_a_time:
+                if self._in_lab:
+                    return await self._on_page(page(request, _origin()))
+                return await self._at_the_terminal(
+                    partial(ask, request, self._console.tell), request.limit_seconds
+                )
+        return None
 
     async def _at_the_terminal(self, ask: Callable[[Read], T], limit_seconds: float) -> T:
         over = threading.Event()
@@ -173,40 +179,34 @@ class InteractiveHost:
         finally:
             over.set()  # the call has ended: no answer is needed any more
 
-    async def _answer_on_page(self, question: Question) -> Answer:
-        page = Page(question, _origin())
-        try:
-            with anyio.fail_after(question.limit_seconds):
-                answer: Answer = await self._on_page(page)
-        except TimeoutError:
-            answer = too_late(question)
-        words = {"accept": "answered", "decline": "declined"}
-        self._tell(
-            f"{question.server}: {words.get(answer.action, f'not answered: {answer.reason}')}"
-        )
-        return answer
-
-    async def _approve_on_page(self, request: ApprovalRequest) -> ApprovalAnswer:
-        answer = ApprovalAnswer.no("nobody answered")
-        try:
-            answer = await self._on_page(ApprovalPage(request, _origin()))
-        finally:
-            how = f"not approved: {answer.reason}" if answer.scope == "no" else "approved"
-            self._tell(f"{request.tool}: {how}")
-        return answer
-
     async def _on_page(self, page: AnswerPage) -> Any:
         """Lead the person to the page or the panel, and wait for the answer."""
-        in_panel, console = await to_thread.run_sync(is_attended), self._console
+        in_panel, console, answer = await to_thread.run_sync(is_attended), self._console, None
         with asking(page, in_panel=in_panel):
             self._thread.post(lambda: _invite(page, console, in_panel=in_panel))
             try:
-                return await asyncio.wrap_future(page.answer)
+                answer = await asyncio.wrap_future(page.answer)
+                return answer
             finally:
+                end = f"{page.invitation().subject}: {_describe_answer(answer)}"
                 self._thread.post(lambda: console.wait_for_person(page.server))
+                self._thread.post(lambda: console.tell("??", end))
 
-    def _tell(self, text: str) -> None:
-        self._thread.post(lambda: self._console.tell("??", text))
+
+def _describe_answer(answer: Answer | ApprovalAnswer | None) -> str:
+    match answer:
+        case Answer("accept"):
+            return "answered"
+        case Answer("decline"):
+            return "declined"
+        case Answer():
+            return f"not answered: {answer.reason}"
+        case ApprovalAnswer("no"):
+            return f"not approved: {answer.reason}"
+        case ApprovalAnswer():
+            return "approved"
+        case None:
+            return "nobody answered"
 
 
 def _reader(console: Console, limit_seconds: float, over: threading.Event | None = None) -> Read:

@@ -14,7 +14,6 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.operations.runs import PLAN
 from ..bridge.transcript import new_run_id
-from ..console.console import Console
 from ..console.text import count
 from ..core.errors import BadSetting, XaiMcpError
 from ..planning.plan import BadPlan, Plan, plan_as_json, plan_from_json, read_plan
@@ -22,7 +21,7 @@ from ..planning.plan_run import PlanRun
 from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
-from .at_node import Stage, at_node, on_stage, recorder
+from .at_node import Stage, at_node, recorder
 from .drawn_tools import collect_drawn_tools
 from .ports import file_on, inputs, outputs
 from .toolbelts import preferences_of, tool_choice, tools_in
@@ -91,7 +90,7 @@ def run_plan(
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _RUN)
     tools = drawn_tools(agent["agent_toolbelt"]) if toolbelt_spec else collect_drawn_tools(ctx)
     with at_node(ctx, _RUN, name, run_id, agent=name) as work:
-        plan = _plan_on(plan, work.bridge)
+        plan, stage = _plan_on(plan, work.bridge), work.stage
         transcript = recorder(ctx, work.bridge, run_id=run_id, agent=name, node=_RUN)
         options: dict[str, Any] = {
             "given": given,
@@ -103,20 +102,19 @@ def run_plan(
             "facts": facts_in(ctx),
             "preferences": preferences_of(agent),
         }
-        with on_stage(work.bridge, Console(name), ctx=ctx, node=_RUN, run_id=run_id) as stage:
 
-            def show(event: RunEvent, at: float) -> None:
-                stage.console.show(event)
-                transcript.event(event, at)
+        def show(event: RunEvent, at: float) -> None:
+            stage.console.show(event)
+            transcript.event(event, at)
 
-            stage.caller = replace(
-                stage.caller,
-                toolbelt=agent["toolbelt_name"],
-                approval=agent["tool_approval"],
-                locks=agent["lock_tools"],
-            )
-            run = perform(stage, plan, options, show, tools)
-            stage.console.note("--", f"{name}: {run.status}")
+        stage.caller = replace(
+            stage.caller,
+            toolbelt=agent["toolbelt_name"],
+            approval=agent["tool_approval"],
+            locks=agent["lock_tools"],
+        )
+        run = perform(stage, plan, options, show, tools)
+        stage.console.note("--", f"{name}: {run.status}")
         work.answer.update(status=run.status, calls=len(run.calls), problem=run.problem)
     return run
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
+from ..catalog.groups import ToolChoice
 from ..console.text import count
 from ..core.errors import BadSetting, StoreFailed, UnknownServer
 from ..core.json import JsonObject
@@ -23,7 +24,7 @@ from ..views.history import event_json, events_text
 from ..views.search import explained_json, explained_text, match_json, match_text
 from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text
-from .at_node import AtNode, at_node
+from .at_node import at_node
 from .toolbelts import preferences_of, tool_choice, tools_in
 
 _SEARCH, _EXPLAIN, _HISTORY = "MCPSearchTools", "MCPExplainTool", "MCPToolHistory"
@@ -50,11 +51,10 @@ def find_tools(
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
 
     def search(operations: Operations) -> Awaitable[FoundTools]:
-        choice = tool_choice(agent, operations) if toolbelt_spec else None
         return operations.search_tools(
             query,
             limit=limit or _DEFAULT_LIMIT,
-            choice=choice,
+            choice=_choice(toolbelt_spec, agent, operations),
             preferences=preferences_of(agent),
         )
 
@@ -92,14 +92,29 @@ def explain_tool(
         UnknownServer, UnknownTool: the name does not exist; the message has the nearest.
         SourceFailed: the server cannot be used.
     """
-    spec = toolbelt_spec or {}
-    agent = tools_in(spec, "toolbelt_spec", _EXPLAIN)
+    agent = tools_in(toolbelt_spec, "toolbelt_spec", _EXPLAIN)
     fields = {"server": server_name, "tool": tool_name} | ({"request": request} if request else {})
+
+    async def explain(operations: Operations) -> tuple[ExplainedTool, ExplainedChoice | None]:
+        tool = await operations.explain_tool(server_name, tool_name)
+        if not request:
+            return tool, None
+        choice, preferences = _choice(toolbelt_spec, agent, operations), preferences_of(agent)
+        return tool, await operations.explain_choice(
+            request, server_name, tool_name, choice, preferences
+        )
+
+    def summary(answer: tuple[ExplainedTool, ExplainedChoice | None]) -> str:
+        name, choice = answer[0].entry.key.name, answer[1]
+        return f"{name} is {'' if choice.is_chosen else 'not '}chosen" if choice else name
+
     with at_node(ctx, _EXPLAIN, server_name, **fields) as work:
         work.bridge.settings.source(server_name)
-        tool = _explain(work, server_name, tool_name)
+        what = "the servers to list their tools" if request else f"the server {server_name}"
+        tool, choice = work.wait(explain, waiting_for=what, summary=summary)
         work.answer["example"] = tool.example
-        choice = _choice(work, server_name, tool_name, request, agent, bool(spec))
+        if choice:
+            work.answer["is_chosen"] = choice.is_chosen
     lines = [explained_text(tool, _WIDTH), *([choice_text(choice, _WIDTH)] if choice else [])]
     return {
         "definition": explained_json(tool),
@@ -110,35 +125,21 @@ def explain_tool(
     }
 
 
-def _explain(work: AtNode, server: str, tool: str) -> ExplainedTool:
-    return work.wait(
-        lambda operations: operations.explain_tool(server, tool),
-        waiting_for=f"the server {server}",
-        summary=lambda x: x.entry.key.name,
-    )
-
-
-def _choice(
-    work: AtNode, server: str, tool: str, request: str, agent: JsonObject, has_toolbelt: bool
-) -> ExplainedChoice | None:
-    if not request:
-        return None
-
-    def explain(operations: Operations) -> Awaitable[ExplainedChoice]:
-        choice = tool_choice(agent, operations) if has_toolbelt else None
-        return operations.explain_choice(request, server, tool, choice, preferences_of(agent))
-
-    choice = work.wait(
-        explain,
-        waiting_for="the servers to list their tools",
-        summary=lambda x: f"{x.key.name} is {'' if x.is_chosen else 'not '}chosen",
-    )
-    work.answer["is_chosen"] = choice.is_chosen
-    return choice
+def _choice(spec: Any, agent: JsonObject, operations: Operations) -> ToolChoice | None:
+    """Return the tools of a toolbelt, or None for those of all servers if there is no toolbelt."""
+    return tool_choice(agent, operations) if spec else None
 
 
 def tool_history(
-    ctx: Any, server_name: str = "", tool_name: str = "", **ports: Any
+    ctx: Any,
+    server_name: str = "",
+    tool_name: str = "",
+    since: str = "",
+    limit: int | None = None,
+    until: str = "",
+    agent_name: str = "",
+    failed: bool = False,
+    text_in_it: str = "",
 ) -> dict[str, Any]:
     """Return the newest events, oldest first; without a tool also the state of each tool.
 
@@ -146,32 +147,40 @@ def tool_history(
         BadSetting: `since` or `until` is not a time.
         UnknownServer, UnknownTool: the name is neither in the settings nor in the history.
     """
-    options, limit = _history_options(ports), ports.get("limit") or _USUAL_LIMIT
-    inputs = {"server_name": server_name, "tool_name": tool_name, **ports}
-    fields = {port: value for port, value in inputs.items() if value}
+    most = limit or _USUAL_LIMIT
+    options: dict[str, Any] = {
+        "since": _moment(since, "since"),
+        "until": _moment(until, "until"),
+        "failed": failed,
+        "agent": agent_name or None,
+        "text": text_in_it,
+        "limit": most + 1,
+    }
 
-    async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
-        events = await _events(operations, server_name, tool_name, {**options, "limit": limit + 1})
-        records = None if tool_name else await operations.records()
-        return events[-limit:], len(events) > limit, records
+    async def read(operations: Operations) -> tuple[list[Event], Records | None]:
+        events = await _events(operations, server_name, tool_name, options)
+        return events, None if tool_name else await operations.records()
 
-    with at_node(ctx, _HISTORY, "history", **fields) as work:
+    with at_node(ctx, _HISTORY, "history", server=server_name, tool=tool_name) as work:
         try:
-            events, has_older, records = work.wait(
-                read, waiting_for="the history", summary=lambda x: count(len(x[0]), "event")
+            events, records = work.wait(
+                read,
+                waiting_for="the history",
+                summary=lambda x: count(min(len(x[0]), most), "event"),
             )
         except StoreFailed as reason:
             work.answer["trouble"] = str(reason)
             return {"events": [], "text": str(reason), "tools": [], "status": str(reason)}
-        work.answer["events"] = len(events)
+        newest = events[-most:]
+        work.answer["events"] = len(newest)
         if records is not None:
             _require(work.bridge, records, server_name)
-    text = events_text(events, _PANEL_WIDTH)
-    if has_older:
-        text = f"{text}\n{count(len(events), 'event')}. {_OLDER}"
+    text = events_text(newest, _PANEL_WIDTH)
+    if len(events) > most:
+        text = f"{text}\n{count(most, 'event')}. {_OLDER}"
     only = server_name or None
     return {
-        "events": [event_json(x) for x in events],
+        "events": [event_json(x) for x in newest],
         "text": text,
         "tools": records_json(records, only)["tools"] if records else [],
         "status": records_text(records, _PANEL_WIDTH, only) if records else "",
@@ -195,18 +204,7 @@ def _require(bridge: Bridge, records: Records, server: str) -> None:
         bridge.settings.source(server)
 
 
-def _history_options(ports: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "since": _moment(ports, "since"),
-        "until": _moment(ports, "until"),
-        "failed": bool(ports.get("failed")),
-        "agent": ports.get("agent_name") or None,
-        "text": ports.get("text_in_it") or "",
-    }
-
-
-def _moment(ports: dict[str, Any], port: str) -> datetime | None:
-    text = ports.get(port)
+def _moment(text: str, port: str) -> datetime | None:
     try:
         return moment(text, now(), is_end=port == "until") if text else None
     except BadTime as reason:

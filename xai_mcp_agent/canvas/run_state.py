@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,62 +38,67 @@ class ResumableRun:
 
     The run begins from `start`; `approvals` has the answers so far, and `mask` hides secrets. The
     file exists from the first wait until the run ends with an answer. A resumed run writes each
-    call there before it makes it, so that no call is made twice even if its process dies.
+    call there before it makes it, so that no call is made twice even if its process dies. A run
+    without a file never waits.
     """
 
     def __init__(
         self,
-        file: Path,
+        file: Path | None,
         agent: str,
         conversation: Conversation,
         granted: set[tuple[ToolKey, str]],
         facts: RunFacts,
     ) -> None:
-        digest = keyed_digest(conversation.messages)
-        self._run = WaitingRun(file, agent, digest, RunState(conversation))
         self._granted, self._facts = granted, facts
         self._writing = anyio.Lock()
         self.mask: Mask = str
         self.start: RunState | Conversation = conversation
-        self.approvals = RunApprovals(granted, waits=True)
-        self.is_resumed = file.exists()
-        if self.is_resumed:
-            self._resume(WaitingRun.read(file), conversation)
+        self.approvals = RunApprovals(granted, waits=file is not None)
+        self._run: WaitingRun | None = None
+        self._is_resumed = False
+        if file is not None:
+            digest = keyed_digest(conversation.messages)
+            self._run = WaitingRun(file, agent, digest, RunState(conversation))
+            self._is_resumed = file.exists()
+            if self._is_resumed:
+                self._resume(self._run, WaitingRun.read(file), conversation)
 
     async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
         """Write the progress of a resumed run before and after each call."""
-        if self.is_resumed and isinstance(event, ToolStarted | ToolFinished):
-            await self._write(progress)
+        if self._run and self._is_resumed and isinstance(event, ToolStarted | ToolFinished):
+            await self._write(self._run, progress)
 
-    async def wait(self, state: RunState) -> list[str]:
-        """Write the waiting run to its file, and return lines for a person.
+    async def end(self, stopped: str, state: RunState) -> list[str]:
+        """Write a waiting run to its file, and return lines for a person; else remove the file.
 
         Raises:
             RunFileError: the file cannot be written.
         """
-        await self._write(lambda: state)
+        if self._run is None:
+            return []
+        file = self._run.file
+        if stopped != "waiting":
+            await to_thread.run_sync(remove_finished, file, self._run.stamp)
+            return []
+        await self._write(self._run, lambda: state)
         waiting = replace(self._run, state=state).calls
         calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
-        here, file = Path.cwd(), self._run.file
+        here = Path.cwd()
         name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
         command = shell_command("xai-mcp-agent", "plan", "approve", name)
         how = f"Answer with `{command}`, then run the workflow again: it continues."
         return [*(f"waits for approval: {x}" for x in calls), how]
 
-    def end(self) -> None:
-        """Remove the file, and any copy of it, after the run ended with an answer."""
-        remove_finished(self._run.file, self._run.stamp)
-
-    async def _write(self, state: Callable[[], RunState]) -> None:
+    async def _write(self, own: WaitingRun, state: Callable[[], RunState]) -> None:
         async with self._writing:
             granted, facts = tuple(sorted(self._granted)), RunFacts()
             facts.merge(self._facts)  # a copy: other agents change it meanwhile
-            run = replace(self._run, state=state(), granted=granted, facts=facts)
+            run = replace(own, state=state(), granted=granted, facts=facts)
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(run.write, self.mask))
 
-    def _resume(self, run: WaitingRun, conversation: Conversation) -> None:
-        own = self._run
+    def _resume(self, own: WaitingRun, run: WaitingRun, conversation: Conversation) -> None:
         if (run.agent, run.request_digest) != (own.agent, own.request_digest):
             what = "agent" if run.agent != own.agent else "conversation"
             raise RunFileError(
@@ -119,26 +124,19 @@ def resumable_run(
     conversation: Conversation,
     granted: set[tuple[ToolKey, str]],
     facts: RunFacts,
-) -> Generator[ResumableRun | None]:
-    """Yield the run in the file of this name, for as long as it continues here.
-
-    Without a name it yields None.
+) -> Generator[ResumableRun]:
+    """Yield the run in the file of this name, if any, for as long as it continues here.
 
     Raises:
         BadSetting: the run should wait, and has no file or cannot write it.
         RunFileError: the state in the file cannot be used.
     """
-    if not name:
-        if asks_nobody:
-            raise BadSetting(
-                f"`wait_for_approval` of {_NODE} needs `run_state`: the file to wait in."
-            )
-        yield None
-        return
-    file = place_of(name)
-    if file.is_dir() or not os.access(file.parent, os.W_OK):
+    if asks_nobody and not name:
+        raise BadSetting(f"`wait_for_approval` of {_NODE} needs `run_state`: the file to wait in.")
+    file = place_of(name) if name else None
+    if file and (file.is_dir() or not os.access(file.parent, os.W_OK)):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
-    with lock_run(file):
+    with lock_run(file) if file else nullcontext():
         run = ResumableRun(file, agent, conversation, granted, facts)
         run.approvals.asks_nobody = asks_nobody
         yield run

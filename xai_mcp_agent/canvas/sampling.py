@@ -39,83 +39,81 @@ from .at_node import Stage
 _QUOTE_CHARS = 300
 
 
-class AgentSampler:
-    """A lender of this agent's model, for the run on the stage. `count` gets the usage."""
+async def sample(
+    stage: Stage,
+    agent: Mapping[str, Any],
+    name: str,
+    count: Callable[[TokenUsage], None],
+    request: SamplingRequest,
+) -> SamplingReply:
+    """Return the reply of this agent's model, for the run on the stage. `count` gets the usage.
 
-    def __init__(
-        self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[TokenUsage], None]
-    ) -> None:
-        self._stage = stage
-        self._env = stage.bridge.settings.env
-        self._agent = agent
-        self._name = name
-        self._count = count
+    Raises:
+        SamplingRefused: the model cannot take this request, or its service refused.
+    """
 
-    async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Return the model's reply.
+    def tell(text: str) -> None:
+        stage.post(lambda: stage.console.note("??", text))
 
-        Raises:
-            SamplingRefused: the model cannot take this request, or its service refused.
-        """
-        model = self._model_for(request).open(self._env)
+    model = _model_for(agent, request).open(stage.bridge.settings.env)
+    try:
+        if request.tools and not model.calls_functions:
+            raise SamplingRefused(f"the model {model.name} cannot call functions")
+        has_vision = agent.get("agent_provider") != "offline"
+        model_request = _model_request(request, has_vision=has_vision)
+        limit = f"{request.max_tokens} tokens at most"
+        quote = cut(_last_words(request), _QUOTE_CHARS)
+        tell(f"{request.server} asks the model of {name} ({limit}): {quote}")
         try:
-            if request.tools and not model.calls_functions:
-                raise SamplingRefused(f"the model {model.name} cannot call functions")
-            model_request = self._model_request(request)
-            limit = f"{request.max_tokens} tokens at most"
-            quote = cut(_last_words(request), _QUOTE_CHARS)
-            self._tell(f"{request.server} asks the model of {self._name} ({limit}): {quote}")
-            try:
-                reply = await model.reply(model_request, _drop_text)
-            except XaiMcpError as cause:
-                raise SamplingRefused(f"the model gave no answer: {cause}") from cause
-            self._count(reply.usage)
-            answer = cut(reply.text or "(a tool)", _QUOTE_CHARS)
-            self._tell(f"it answered {request.server}: {answer}")
-            chars = sum(len(x.arguments) for x in reply.calls)
-            return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))
-        finally:
-            await model.aclose()
-
-    def _tell(self, text: str) -> None:
-        self._stage.post(lambda: self._stage.console.note("??", text))
-
-    def _model_for(self, request: SamplingRequest) -> AgentModel:
-        own = model_of(self._agent)
-        more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
-        temperature = own.temperature if request.temperature is None else request.temperature
-        return replace(
-            own,
-            max_output_tokens=min(request.max_tokens, own.max_output_tokens or request.max_tokens),
-            temperature=temperature,
-            extra_body={**own.extra_body, **more},
-        )
-
-    def _model_request(self, request: SamplingRequest) -> ModelRequest:
-        has_vision = self._agent.get("agent_provider") != "offline"
-        messages: list[Message] = []
-        if request.system:
-            messages.append({"role": "system", "content": request.system})
-        for message in request.messages:
-            messages += _messages_of(message, has_vision=has_vision)
-        functions = tuple(
-            FunctionSpec(
-                x.name, function_description(x.description), function_parameters(x.input_schema)
-            )
-            for x in request.tools
-        )
-        return ModelRequest(tuple(messages), functions, may_call=request.may_use_tools)
-
-    def _reply_of(self, reply: ModelReply, model: str, request: SamplingRequest) -> SamplingReply:
-        if reply.refusal:
-            raise SamplingRefused("the model declined to answer")
-        schemas = {x.name: x.input_schema for x in request.tools}
-        uses = tuple(_use_of(call, schemas.get(call.name, {})) for call in reply.calls)
-        stop: Stop = "toolUse" if uses else "endTurn"
-        if reply.finish == "length":
-            stop = "maxTokens"
+            reply = await model.reply(model_request, _drop_text)
+        except XaiMcpError as cause:
+            raise SamplingRefused(f"the model gave no answer: {cause}") from cause
+        count(reply.usage)
+        answer = cut(reply.text or "(a tool)", _QUOTE_CHARS)
+        tell(f"it answered {request.server}: {answer}")
         # The model knows no secret of ours, but the server's conversation may contain one.
-        return SamplingReply(self._stage.console.mask(reply.text), model, uses, stop)
+        text, chars = stage.console.mask(reply.text), sum(len(x.arguments) for x in reply.calls)
+        return await beside_loop(chars, lambda: _reply_of(reply, text, model.name, request))
+    finally:
+        await model.aclose()
+
+
+def _model_for(agent: Mapping[str, Any], request: SamplingRequest) -> AgentModel:
+    own = model_of(agent)
+    more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
+    temperature = own.temperature if request.temperature is None else request.temperature
+    return replace(
+        own,
+        max_output_tokens=min(request.max_tokens, own.max_output_tokens or request.max_tokens),
+        temperature=temperature,
+        extra_body={**own.extra_body, **more},
+    )
+
+
+def _model_request(request: SamplingRequest, *, has_vision: bool) -> ModelRequest:
+    messages: list[Message] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    for message in request.messages:
+        messages += _messages_of(message, has_vision=has_vision)
+    functions = tuple(
+        FunctionSpec(
+            x.name, function_description(x.description), function_parameters(x.input_schema)
+        )
+        for x in request.tools
+    )
+    return ModelRequest(tuple(messages), functions, may_call=request.may_use_tools)
+
+
+def _reply_of(reply: ModelReply, text: str, model: str, request: SamplingRequest) -> SamplingReply:
+    if reply.refusal:
+        raise SamplingRefused("the model declined to answer")
+    schemas = {x.name: x.input_schema for x in request.tools}
+    uses = tuple(_use_of(call, schemas.get(call.name, {})) for call in reply.calls)
+    stop: Stop = "toolUse" if uses else "endTurn"
+    if reply.finish == "length":
+        stop = "maxTokens"
+    return SamplingReply(text, model, uses, stop)
 
 
 def _messages_of(message: SamplingMessage, *, has_vision: bool) -> list[Message]:

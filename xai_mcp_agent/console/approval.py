@@ -81,7 +81,7 @@ class ApprovalPage(AnswerPage):
     def invitation(self) -> Invitation:
         """Return the lines that lead to the page."""
         title, tool = self._request.title, self._request.tool
-        return Invitation(title, f"Approve {tool} here, or not", f"your approval of {tool}")
+        return Invitation(title, f"Approve {tool} here, or not", f"your approval of {tool}", tool)
 
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""

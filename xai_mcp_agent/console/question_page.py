@@ -41,11 +41,15 @@ _HTML = Path(__file__).with_suffix(".html")
 
 @dataclass(frozen=True)
 class Invitation:
-    """The lines that lead a person to a page: its title and link, and what the run waits for."""
+    """The lines that lead a person to a page: its title and link, and what the run waits for.
+
+    `subject` is the server or tool that the answer is about.
+    """
 
     title: str
     link: str
     waits_for: str
+    subject: str
 
 
 class AnswerPage(ABC):
@@ -130,9 +134,11 @@ class Page(AnswerPage):
         question, server, words = self._question, self.server, words_of(self._question)
         if question.is_sign_in:
             title = f"{server} wants you to sign in at {host_of(question.url)}."
-            return Invitation(title, f"Sign in to {server} here", f"you to sign in to {server}")
+            waits_for = f"you to sign in to {server}"
+            return Invitation(title, f"Sign in to {server} here", waits_for, server)
         title = question.heading or f"{server} asks: {words.message}"
-        return Invitation(title, f"{words.yes} or not: answer here", f"your answer to {server}")
+        link = f"{words.yes} or not: answer here"
+        return Invitation(title, link, f"your answer to {server}", server)
 
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""
