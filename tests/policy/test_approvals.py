@@ -92,7 +92,7 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called():
         return "once"
 
     with shredding(approve) as bridge:
-        assert "changed after a person approved it" in shred(bridge)
+        assert "its definition changed just now" in shred(bridge)
         assert shred(bridge, tool="count") == "0"
 
 
@@ -112,6 +112,19 @@ def test_an_invalid_answer_is_no_approval():
         bridge.run(go)
     assert "nobody could be asked" in refusal.value.for_model
     assert '"approval": {"shred": "allow"} under mcpServers.shredder' in str(refusal.value)
+
+
+def test_an_answer_of_a_host_in_other_words_is_no_approval():
+    class Host:
+        async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+            return ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
+
+    async def take_host(operations: Operations) -> None:
+        operations.engine.approvals.hosts = [Host()]  # pyright: ignore[reportAttributeAccessIssue]
+
+    with shredding() as bridge:
+        bridge.run(take_host)
+        assert NOT_APPROVED in shred(bridge)
 
 
 def test_calls_at_the_same_time_ask_one_after_the_other_and_no_more_than_needed():

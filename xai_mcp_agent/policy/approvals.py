@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -22,7 +22,6 @@ import anyio.to_thread
 from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall, Ruling
 from ..core.calls import NO_APPROVER, NO_RULING, Caller, Host, ToolInvocation
 from ..core.errors import LockFailed, NotApproved
-from ..core.json import JsonObject
 from ..core.names import skeleton
 from ..core.patterns import fits, guard, is_wild, names_of, sure_names_of
 from ..core.shell import tool_command
@@ -61,10 +60,6 @@ _NOBODY = (
     "Do not repeat the call. Go on without it, and say in your answer what was not done."
 )
 _CHANGED = (
-    "The tool {!r} was not called: its definition changed after a person approved it. Call it "
-    "again, and the person is asked again."
-)
-_LESS_HARMLESS = (
     "The tool {!r} was not called: its definition changed just now, and its calls need approval. "
     "Call it again, and a person is asked."
 )
@@ -75,6 +70,7 @@ _NOTE = (
 )
 _ALLOW = 'write "approval": {{{}: "allow"}} {} of the settings'
 _CHANGE_RULE = "change that rule, which counts more than a word of `approval`"
+_YES = ("once", "run", "always")
 DESTRUCTIVE_VERBS = (
     "delete", "remove", "drop", "purge", "destroy", "erase", "wipe", "truncate", "revoke",
     "uninstall",
@@ -149,15 +145,14 @@ class Approvals:
         """
         own = self._settings.sources.get(tool.source)
         belt = cast(ApprovalWords, caller.approval)
-        within = _Names([tool.name], [tool.name])
-        among_all = _Names(names_of(tool.key), sure_names_of(tool.key), tool.source)
         ranked = [
-            *_ranked(tool, belt.items(), among_all, (0, 1)),
-            *_ranked(tool, self._settings.approval.items(), among_all, (0, 0)),
+            *_ranked(tool, belt, (0, 1)),
+            *_ranked(tool, self._settings.approval, (0, 0)),
         ]
         if own is not None:
-            auto_approved: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
-            ranked += _ranked(tool, (*own.approval.items(), *auto_approved), within, (1, 0))
+            auto: ApprovalWords = dict.fromkeys(own.auto_approve, "allow")
+            for words in (own.approval, auto):
+                ranked += _ranked(tool, words, (1, 0), is_of_source=True)
         if ranked:
             word = WORDS[max(ranked)[1]]
             if word != "allow" or ruling.word != "ask":
@@ -189,37 +184,30 @@ class Approvals:
             raise ApprovalAwaited(call)
         if answer.was_asked:
             self._note(tool.key, digest, answer, invocation)
-        match answer.scope:
-            case "no":
-                raise self._refusal(invocation, answer, verdict)
-            case "once":
-                pass
-            case "run":
-                approvals.granted.add((tool.key, digest))
-            case "always":
-                approvals.granted.add((tool.key, digest))
-                await self._approve_for_good(tool.key, digest)
+        if answer.scope not in _YES:
+            raise self._refusal(invocation, answer, verdict)
+        if answer.scope != "once":
+            approvals.granted.add((tool.key, digest))
+        if answer.scope == "always":
+            await self._approve_for_good(tool.key, digest)
 
     async def _awaited_call(
         self, invocation: ToolInvocation, verdict: Verdict, digest: str
     ) -> AwaitedCall:
-        tool = invocation.tool
-
-        def copy_arguments() -> tuple[JsonObject, str]:
-            text = json.dumps(invocation.arguments, sort_keys=True)
-            return json.loads(redact_json(json.dumps(invocation.arguments), self._mask)), text
-
-        arguments, text = await anyio.to_thread.run_sync(copy_arguments)
+        tool, arguments = invocation.tool, invocation.arguments
+        masked = await anyio.to_thread.run_sync(redact_json, json.dumps(arguments), self._mask)
         request = ApprovalRequest(
             tool.source,
             tool.name,
-            arguments,
+            json.loads(masked),
             tool.description,
             tool.annotations,
             invocation.caller.name,
             verdict.reason,
         )
-        return AwaitedCall(request, tool.key, digest, digest_of(text))
+        return AwaitedCall(
+            request, tool.key, digest, digest_of(json.dumps(arguments, sort_keys=True))
+        )
 
     async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
         """Return the answer of the first host that asks a person. An error is never an approval."""
@@ -266,12 +254,11 @@ class Approvals:
         tool = invocation.tool
         now = self._current(tool.key) or tool
         if approved_digest:
-            is_allowed, refusal = self._digest(now) == approved_digest, _CHANGED
+            is_allowed = self._digest(now) == approved_digest
         else:
-            now_word = self.verdict(now, invocation.caller, invocation.ruling).word
-            is_allowed, refusal = now_word == "allow", _LESS_HARMLESS
+            is_allowed = self.verdict(now, invocation.caller, invocation.ruling).word == "allow"
         if not is_allowed:
-            raise NotApproved(tool.source, tool.name, refusal.format(invocation.name))
+            raise NotApproved(tool.source, tool.name, _CHANGED.format(invocation.name))
 
 
 _allows, _guards = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
@@ -280,24 +267,25 @@ _Rank: TypeAlias = tuple[int, int]
 """How specific a word is: 3 a tool's name, 2 a pattern and its length, 1 a source, 0 all tools."""
 
 
-@dataclass(frozen=True)
-class _Names:
-    """A tool's names. `allow` must match a `sure` one, which no other source shares."""
-
-    of_any: Sequence[str]
-    sure: Sequence[str]
-    source: str = ""
-
-
 def _ranked(
-    tool: Tool, words: Iterable[tuple[str, ApprovalWord]], names: _Names, all_tools: _Rank
+    tool: Tool, words: ApprovalWords, all_tools: _Rank, *, is_of_source: bool = False
 ) -> Iterator[tuple[_Rank, int]]:
-    """Yield how specific and how strict each word about a tool is; `*` has rank `all_tools`."""
-    for pattern, value in words:
+    """Yield how specific and how strict each word about a tool is; `*` has rank `all_tools`.
+
+    Patterns of a source are only about its own tools.
+    """
+    for pattern, value in words.items():
         word = _word_for(tool, value)
-        if _is_for(pattern, word, tool, names.sure if word == "allow" else names.of_any):
-            rank = (1, 0) if pattern == names.source else _rank(pattern)
-            yield (all_tools if pattern == EVERY_TOOL else rank), WORDS.index(word)
+        if _is_for(pattern, word, tool, is_of_source=is_of_source):
+            if pattern == EVERY_TOOL:
+                rank = all_tools
+            elif pattern == tool.source and not is_of_source:
+                rank = (1, 0)
+            elif is_wild(pattern) or pattern.startswith(METHOD):
+                rank = (2, len(pattern))
+            else:
+                rank = (3, 0)
+            yield rank, WORDS.index(word)
 
 
 def _word_for(tool: Tool, value: ApprovalWord) -> ApprovalWord:
@@ -308,12 +296,17 @@ def _word_for(tool: Tool, value: ApprovalWord) -> ApprovalWord:
     return "allow" if only_reads else "ask"
 
 
-def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
-    """Return whether a word is about this tool; `allow` needs the exact name, not a look-alike."""
+def _is_for(pattern: str, word: ApprovalWord, tool: Tool, *, is_of_source: bool) -> bool:
+    """Return whether a word is about this tool.
+
+    `allow` needs an exact name that no other source shares; other words also catch look-alikes.
+    """
     if pattern.startswith(METHOD):
         method = tool.operation.method.upper() if tool.operation else ""
         return method == pattern.removeprefix(METHOD).upper()
-    return any(map((_allows if word == "allow" else _guards)(pattern), names))
+    matches, names_in = (_allows, sure_names_of) if word == "allow" else (_guards, names_of)
+    names = (tool.name,) if is_of_source else names_in(tool.key)
+    return any(map(matches(pattern), names))
 
 
 def _destructive_verb(tool: Tool) -> str:
@@ -326,7 +319,3 @@ def _destructive_verb(tool: Tool) -> str:
         return ""
     first = _FIRST_WORD.match(skeleton(_CAPITAL.sub("_", tool.name)))
     return _VERB_LOOKS.get(first[0], "") if first else ""
-
-
-def _rank(pattern: str) -> _Rank:
-    return (2, len(pattern)) if is_wild(pattern) or pattern.startswith(METHOD) else (3, 0)

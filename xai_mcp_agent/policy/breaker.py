@@ -44,7 +44,7 @@ class CircuitBreaker:
         self.failures, self.last_error = 0, ""  # in a row
         self.until: float | None = None  # when the next try is allowed; None: closed
         self.pause = settings.seconds
-        self.probe: object = None  # the call that probes the source
+        self.is_probing = False  # whether a call is trying the source
         self.shared_at = 0.0  # when a failure shared by all waiting calls was last counted
         self.news = ""
 
@@ -62,13 +62,13 @@ class CircuitBreaker:
         Raises:
             CircuitOpen: the source was not used.
         """
-        call, began = object(), monotonic()
+        is_probe, began = self.until is not None, monotonic()
         if self.until is not None:
-            self._admit(call, self.until, began)
+            self._admit(self.until, began)
         try:
             result = await do()
             if isinstance(result, ToolResult) and result.is_outage:
-                self._count_failure(call, began, result.text, is_shared=False)
+                self._count_failure(began, result.text, is_probe=is_probe)
             elif is_call and self.failures:
                 self.reset()
             return result
@@ -78,28 +78,29 @@ class CircuitBreaker:
                 self.reset()
             elif verdict is not None:
                 is_shared = verdict == "failed for all"
-                self._count_failure(call, began, error.problem, is_shared=is_shared)
+                self._count_failure(began, error.problem, is_probe=is_probe, is_shared=is_shared)
             raise
         finally:
-            if self.probe is call:
-                self.probe = None  # even if it was cancelled
+            if is_probe:
+                self.is_probing = False  # even if it was cancelled
 
-    def _admit(self, call: object, until: float, now: float) -> None:
+    def _admit(self, until: float, now: float) -> None:
         """Admit a call as the probe.
 
         Raises:
             CircuitOpen: another call is probing, or the pause is not over.
         """
-        if self.probe is not None or now < until:
+        if self.is_probing or now < until:
             words = f"{self._when()} Do without it until then."
             raise CircuitOpen(self.source, self._why(), words, max(until - now, 0.0))
-        self.probe = call
+        self.is_probing = True
 
-    def _count_failure(self, call: object, began: float, problem: str, *, is_shared: bool) -> None:
+    def _count_failure(
+        self, began: float, problem: str, *, is_probe: bool, is_shared: bool = False
+    ) -> None:
         """Count a failure; a failed connection counts once for all calls that wait for it."""
-        if self.until is not None and call is not self.probe:
-            return  # it began before the breaker opened
-        if is_shared and began < self.shared_at:
+        is_old = self.until is not None and not is_probe  # it began before the breaker opened
+        if is_old or (is_shared and began < self.shared_at):
             return
         now = monotonic()
         self.shared_at = now if is_shared else self.shared_at
@@ -133,7 +134,7 @@ class CircuitBreaker:
 
     def _when(self) -> str:
         remaining = (self.until or 0.0) - monotonic()
-        if self.probe is not None:
+        if self.is_probing:
             return "One call is trying it now; others are made if it succeeds."
         if remaining <= 0:
             return "The next call tries it."
@@ -159,7 +160,7 @@ class CircuitBreakers:
 
     def reset(self, source: str) -> bool:
         """Close the breaker; return whether it was open."""
-        circuit = self._circuits.get(source)
+        circuit = self.of(source)
         return circuit.reset() if circuit else False
 
     async def guard(
@@ -177,16 +178,14 @@ class CircuitBreakers:
         return await circuit.guard(do, limit_seconds, is_call=is_call)
 
     def of(self, source: str) -> CircuitBreaker | None:
-        """Return the breaker of a source; it is closed if its settings changed."""
+        """Return the breaker of a source, with its present settings."""
         entry = self._sources.get(source)
         if entry is None or entry.breaker is None:
             return None
-        circuit = self._circuits.get(source)
-        if circuit is None:
-            circuit = self._circuits[source] = CircuitBreaker(source, entry.breaker, self._mask)
-        if circuit.settings is not entry.breaker and circuit.settings != entry.breaker:
-            circuit.settings = entry.breaker
-            circuit.reset()
+        if source not in self._circuits:
+            self._circuits[source] = CircuitBreaker(source, entry.breaker, self._mask)
+        circuit = self._circuits[source]
+        circuit.settings = entry.breaker
         return circuit
 
 

@@ -270,13 +270,10 @@ class Decisions:
         await self._catalog.digest_all(inventory.tools)
         digests = {x.name: self._catalog.digest(x) for x in inventory.tools}
         instructions = digest_of(inventory.instructions) if inventory.instructions else ""
-        is_first = False
 
         def take(lock: DecisionLock) -> DecisionLock:
-            nonlocal is_first
             before = lock.of(name)
-            is_first = before.is_untouched
-            if not is_first:
+            if not before.is_untouched:
                 return lock
             return lock.with_source(name, before.with_accepted(digests, instructions))
 
@@ -284,7 +281,7 @@ class Decisions:
             await self._file.change(take)
         except LockFailed as reason:
             self._warn_once(str(reason))
-        if is_first:
+        if self._of_source(source).accepted == digests:
             keys = {x.key: digests[x.name] for x in inventory.tools}
             self._record_accepted(source, keys, instructions, "executor")
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Annotated, Any, cast
 
 from annotated_types import Ge, MinLen
-from pydantic import ConfigDict, StringConstraints, ValidationError
+from pydantic import ConfigDict, PlainSerializer, StringConstraints, ValidationError
 
 from ..core.json import JsonObject, clip
 from ..core.names import did_you_mean, fold_letters, skeleton
@@ -47,7 +47,7 @@ class SourceLock:
     accepted: dict[str, _Digest] | None = None
     approved: dict[str, _Approval] = field(default_factory=dict[str, str])
     instructions: _Digest = ""
-    off: frozenset[Annotated[str, MinLen(1)]] = frozenset()
+    off: Annotated[frozenset[Annotated[str, MinLen(1)]], PlainSerializer(sorted)] = frozenset()
 
     @property
     def is_untouched(self) -> bool:
@@ -81,14 +81,6 @@ class SourceLock:
         """Return this with the calls of a tool approved; an empty word withdraws that."""
         approved = {name: x for name, x in self.approved.items() if name != tool}
         return replace(self, approved=approved | ({tool: word} if word else {}))
-
-    def as_json(self) -> JsonObject:
-        """Return the decisions by their keys in the file."""
-        keys = {
-            "accepted": self.accepted, "approved": self.approved or None,
-            "instructions": self.instructions or None, "off": sorted(self.off) or None,
-        }  # fmt: skip
-        return {key: x for key, x in keys.items() if x is not None}
 
     def prepare(self) -> None:
         """Compute the look-alikes now, in a thread: for very many tools that takes seconds."""
@@ -137,8 +129,8 @@ class DecisionLock:
 
     def as_text(self) -> str:
         """Return the text of the file."""
-        sources = {name: x.as_json() for name, x in self.sources.items()}
-        return json.dumps({"version": VERSION, "sources": sources}, indent=2, sort_keys=True) + "\n"
+        decisions = adapter(DecisionLock).dump_python(self, exclude_defaults=True)
+        return json.dumps(decisions | {"version": VERSION}, indent=2, sort_keys=True) + "\n"
 
 
 def source_name(kind: SourceKind, source: str) -> str:

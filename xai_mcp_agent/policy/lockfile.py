@@ -25,7 +25,6 @@ from ..settings.models import Settings
 from .lock_document import DecisionLock, UnreadableLock, read_lock
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
-MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
 _LOCK_SECONDS = 10.0  # another process may be writing the file to a slow disk
 # Some file systems have coarse clocks: a younger file may change again without a trace.
 _COARSE_NS = 2 * 10**9
@@ -185,25 +184,22 @@ def _signature(status: os.stat_result) -> _Signature:
 
 def _read(path: Path) -> _Content:
     """Read the file; call it in a thread if the file may be long."""
-    signature, is_fresh = _signature_of(path), False
+    signature, is_fresh, fix = _signature_of(path), False, ""
     try:
         data, signature, is_fresh = _bytes_of(path)
         lock = read_lock(data.decode("utf-8-sig"))
+        for source in lock.sources.values():
+            source.prepare()
+        return _Content(signature, lock, None, is_fresh)
     except _NO_FILE:
         if not path.is_symlink():
             return _Content()
         problem = f"it is a link to {os.readlink(path)}, which does not exist."
         fix = "Correct the link, or delete it: without a file there are no decisions."
-    except UnicodeDecodeError as cause:
-        problem, fix = f"it is not UTF-8, from byte {cause.start} on.", ""
     except UnreadableLock as cause:
         problem, fix = str(cause), cause.fix
     except (OSError, ValueError) as cause:
-        problem, fix = f"it cannot be read: {_reason(cause)}.", ""
-    else:
-        for source in lock.sources.values():
-            source.prepare()
-        return _Content(signature, lock, None, is_fresh)
+        problem = f"it cannot be read: {_reason(cause)}."
     back = shell_command("git", "checkout", "--", str(path))
     trouble = LockFailed(str(path), problem, fix or f"Correct it, or restore it with `{back}`.")
     return _Content(signature, None, trouble, is_fresh)
@@ -211,11 +207,9 @@ def _read(path: Path) -> _Content:
 
 def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
     with os.fdopen(open_to_read(path), "rb") as file:
+        # The status of the opened file: later changes are read next time.
         status = os.fstat(file.fileno())
-        if status.st_size > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
-        data = file.read(MAX_BYTES + 1)
-    # The status of the opened file: later changes are read next time.
+        data = file.read()
     age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
     return data, _signature(status), 0 <= age < _COARSE_NS
 

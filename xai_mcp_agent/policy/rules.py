@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,7 +40,6 @@ CallsOfToday: TypeAlias = Callable[[], Awaitable[Sequence[PastCall]]]
 ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
 
-_QUICK_TOOLS = 100  # their rulings take milliseconds on the event loop
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _DENIED = "The tool {!r} was not called: {}. Do without it."
@@ -128,16 +127,20 @@ class RuleGate:
         if self._stored is None:
             await self.read()
 
-    async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
-        """Compute the rulings on these tools, in a thread if there are many.
+    async def prepare(self, tools: Collection[Tool], caller: Caller) -> None:
+        """Compute the rulings on these tools in a thread: thousands take a while.
 
         Raises:
             RulesUnknown: the rules of the store count, but cannot be read.
         """
         await self.ensure_read()
-        tools = list(tools)
-        if self.book.rules and len(tools) > _QUICK_TOOLS:
-            await anyio.to_thread.run_sync(self._rule, tools, caller)
+
+        def rule_all() -> None:
+            for tool in tools:
+                self.ruling(tool, caller)
+
+        if tools and self.book.rules:
+            await anyio.to_thread.run_sync(rule_all)
 
     def ruling(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Ruling:
         """Return the ruling on a call as if an agent made it, or on any call."""
@@ -198,10 +201,6 @@ class RuleGate:
             return ""
         ruling = self.ruling(tool, caller)
         return reason(ruling) if ruling.word == "deny" else ""
-
-    def _rule(self, tools: Iterable[Tool], caller: Caller) -> None:
-        for tool in tools:
-            self.ruling(tool, caller)
 
     async def _count_today(self) -> None:
         """Take the counts of daily limits from the history, which has the calls of all processes.

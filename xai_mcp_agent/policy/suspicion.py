@@ -1,4 +1,4 @@
-"""Marks on suspicious server texts: orders to a model, hidden characters, others' tool names.
+"""Marks on suspicious server texts: orders to a model, hidden characters, look-alike names.
 
 A mark says where the text is and why it is suspicious, for a person to judge. It blocks nothing:
 honest servers give orders, too, and an attacker who knows the phrases can avoid them.
@@ -10,19 +10,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Any
 
 from ..core.events import Inventory
-from ..core.json import JsonObject, as_object, children, clip, is_object
+from ..core.json import JsonObject, children, clip, is_object
 from ..core.names import skeleton
 from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
 
 _MAX_CHARS = 20_000  # of one text; no model reads more of a description
-_MAX_TOOL_CHARS = 200_000  # of all texts of one tool
 _QUOTED_CHARS = 120
-_MAX_MARKS = 20  # of one tool
 
 # Published attacks on tools, by their effect. Each repeat is bounded, so that no text can slow down
 # the search. A text is compared in lower case, with one blank between its words.
@@ -70,8 +67,6 @@ _PHRASES = {
     ),
 }
 _PATTERNS = {reason: re.compile(pattern) for reason, pattern in _PHRASES.items()}
-_NAME = re.compile(r"[A-Za-z][\w-]{5,80}")
-_PARTS_OF_NAMES = re.compile(r"[a-z\d][A-Z]|[_\d-]")
 _STRANGE_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*")
 
 
@@ -96,14 +91,16 @@ class Mark:
 
 def marks_of(inventories: Mapping[str, Inventory]) -> list[Mark]:
     """Return marks for suspicious texts in these inventories."""
-    names = _NamesBySource(inventories)
+    tools = [x for inventory in inventories.values() for x in inventory.tools]
+    alike = defaultdict[str, list[Tool]](list)
+    for tool in tools:
+        alike[skeleton(tool.name)].append(tool)
     marks: list[Mark] = []
     for source, inventory in inventories.items():
-        texts = [("instructions", inventory.instructions)] if inventory.instructions else []
-        marks += _marks(source, "", texts, names)
+        marks += _marks(source, "", [("instructions", inventory.instructions)])
         for tool in inventory.tools:
-            marks += _marks(source, tool.name, _texts_of(tool), names)
-            marks += names.look_alikes(tool)
+            marks += _marks(source, tool.name, _texts_of(tool))
+            marks += _look_alikes(tool, alike[skeleton(tool.name)])
     return marks
 
 
@@ -118,23 +115,28 @@ def find_orders(text: str) -> Iterator[tuple[str, str]]:
             yield reason, plain[begin : begin + _QUOTED_CHARS].strip()
 
 
-def _marks(
-    source: str, tool: str, texts: Iterable[tuple[str, str]], names: _NamesBySource
-) -> list[Mark]:
+def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]]) -> Iterable[Mark]:
     marks: dict[tuple[str, str], Mark] = {}
     for place, text in texts:
-        for reason, words in (*_oddities(text), *names.foreign_tools_in(text, source, place)):
+        for reason, words in _oddities(text):
             marks.setdefault((place, reason), Mark(source, tool, place, reason, words))
-    return list(islice(marks.values(), _MAX_MARKS))
+    return marks.values()
 
 
 def _oddities(text: str) -> Iterator[tuple[str, str]]:
     if hidden := count_hidden(text):
         thing = "a character" if hidden == 1 else f"{hidden:,} characters"
         yield f"has {thing} that nobody can see", _one_line(text[:_MAX_CHARS], _QUOTED_CHARS)
-    if len(text) > _MAX_CHARS:
-        yield f"is {len(text):,} characters long; models read the first {_MAX_CHARS:,}", ""
     yield from find_orders(text)
+
+
+def _look_alikes(tool: Tool, others: Iterable[Tool]) -> Iterator[Mark]:
+    """Yield marks for a name that looks like another one but has other letters."""
+    for other in others:
+        if other.key != tool.key and not tool.name.isascii():
+            name = other.name if other.name.isascii() else ascii(other.name)
+            reason = f"looks like {name} of {other.source}"
+            yield Mark(tool.source, tool.name, "name", reason, ascii(tool.name)[1:-1])
 
 
 def _one_line(text: str, at_most: int) -> str:
@@ -143,13 +145,8 @@ def _one_line(text: str, at_most: int) -> str:
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
     """Yield the texts of a tool that a model or a person may read, each with its place."""
-    remaining = _MAX_TOOL_CHARS
-    own = [("name", tool.name), ("title", tool.title or ""), ("description", tool.description)]
-    for place, text in chain(own, _texts_in_schema(tool.input_schema)):
-        remaining -= len(text) + 100
-        if remaining < 0:
-            return
-        yield place, text
+    yield from (("name", tool.name), ("title", tool.title or ""), ("description", tool.description))
+    yield from _texts_in_schema(tool.input_schema)
 
 
 def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
@@ -169,51 +166,3 @@ def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
             waiting += [(place, x, part) for x, part in value.items()]
         else:
             waiting += [(place, "", x) for x in children(value)]
-
-
-class _NamesBySource:
-    """The names of the tools of several sources, to find names that look alike."""
-
-    def __init__(self, inventories: Mapping[str, Inventory]) -> None:
-        self._sources: defaultdict[str, set[str]] = defaultdict(set)
-        self._own: defaultdict[str, set[str]] = defaultdict(set)
-        self._alike: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-        for source, inventory in inventories.items():
-            for tool in inventory.tools:
-                self._add(source, tool)
-
-    def _add(self, source: str, tool: Tool) -> None:
-        name = tool.name.lower()
-        self._alike[skeleton(tool.name)].add((source, tool.name))
-        self._own[source].update(
-            (name, *map(str.lower, as_object(tool.input_schema.get("properties"))))
-        )
-        for one in (name, f"{source}_{name}".lower()):
-            if len(one) > 5 and _PARTS_OF_NAMES.search(tool.name if one == name else one):
-                self._sources[one].add(source)
-
-    def foreign_tools_in(self, text: str, source: str, place: str) -> Iterator[tuple[str, str]]:
-        """Yield the tools of other sources that a text names; plain words are not names."""
-        if place == "name":
-            return
-        for word in dict.fromkeys(_NAME.findall(text[:_MAX_CHARS])):
-            others = self._sources.get(word.lower()) if _PARTS_OF_NAMES.search(word) else None
-            if others and source not in others and word.lower() not in self._own[source]:
-                yield (
-                    f"names the tool {word} of {', '.join(sorted(others)[:3])}",
-                    _around(text, word),
-                )
-
-    def look_alikes(self, tool: Tool) -> Iterator[Mark]:
-        """Yield marks for a name that looks like another one but has other letters."""
-        if tool.name.isascii():
-            return
-        for source, name in sorted(self._alike[skeleton(tool.name)]):
-            if (source, name) != (tool.source, tool.name):
-                reason = f"looks like {name if name.isascii() else ascii(name)} of {source}"
-                yield Mark(tool.source, tool.name, "name", reason, ascii(tool.name)[1:-1])
-
-
-def _around(text: str, word: str) -> str:
-    at = max(text.find(word) - _QUOTED_CHARS // 2, 0)
-    return " ".join(visible(text[at : at + _QUOTED_CHARS]).split())
