@@ -22,8 +22,8 @@ from typing import Any
 from xai_mcp_agent import Bridge, Settings, Subject, Tool, ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.events_table import Range
-from xai_mcp_agent.history.history import When, open_history
+from xai_mcp_agent.history.event import Range
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder, caller_fields
@@ -110,7 +110,7 @@ def _report_rows(place: Place) -> Iterator[Row]:
 def _listing_rows(place: Place) -> Iterator[Row]:
     writer = ReportWriter(open_history(place), str)
     tools = tuple(map(_tool, range(_TOOLS)))
-    first = seconds(lambda: writer.record([_listed(tools, connected=True)]))
+    first = seconds(lambda: writer.record([_listed(tools)]))
     what = f"writing down a connect with {_TOOLS} tools"
     yield Row(what, first, " s", _CONNECT_SECONDS, "one transaction")
     reports = [_listed(_copies(tools)) for _ in range(_REPEATS)]
@@ -128,7 +128,7 @@ def _size_rows(writer: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> I
             words = f"Another one, for the {number}th time."
             other = Tool(tools[0].key, words, {}) if change_count else tools[0]
             writer.record([Lost(_BIG, datetime.now(UTC), "It was closed.")])
-            writer.record([_listed((other, *_copies(tools[1:])), connected=True)])
+            writer.record([_listed((other, *_copies(tools[1:])))])
         each = (_size_bytes(place) - before) / _CONNECTS
         name = f"a connect and a close of {_TOOLS} tools{what}, in the file"
         yield Row(name, each, " B", target, "mean of all its pages")
@@ -172,8 +172,8 @@ def _copies(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     return tuple(Tool(x.key, x.description, x.input_schema) for x in tools)
 
 
-def _listed(tools: tuple[Tool, ...], *, connected: bool = False) -> Listed:
-    return Listed(_BIG, datetime.now(UTC), tools, connected, "stdio", "Big")
+def _listed(tools: tuple[Tool, ...]) -> Listed:
+    return Listed(_BIG, datetime.now(UTC), tools, "stdio", "Big")
 
 
 def _long_history_rows(place: Place) -> Iterator[Row]:
@@ -188,7 +188,7 @@ def _long_history_rows(place: Place) -> Iterator[Row]:
 
     def read_tools_of_the_middle() -> None:
         store = open_history(place)
-        assert store.records(When(middle)).tools
+        assert store.records(middle).tools
         store.close()
 
     def read_stats(since: datetime | None) -> None:
@@ -218,7 +218,7 @@ def _write(place: Place) -> datetime:
     writer = ReportWriter(open_history(place), str)
     began = datetime.now(UTC) - timedelta(seconds=_EVENTS)
     tools = tuple(map(_tool, range(1000)))
-    writer.record([Listed(_BIG, began, tools, True, "stdio", "Big")])
+    writer.record([Listed(_BIG, began, tools, "stdio", "Big")])
     for first in range(0, _EVENTS, _BATCH):
         writer.record([_call(number, began) for number in range(first, first + _BATCH)])
     writer.close()

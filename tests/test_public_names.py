@@ -46,7 +46,7 @@ PUBLIC = [
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
     "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownProvider", "UnknownServer",
     "UnknownTool", "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults",
-    "bytes_of", "load_settings", "settings_from", "state_of",
+    "bytes_of", "load_settings", "settings_from",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]

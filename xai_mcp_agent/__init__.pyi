@@ -65,7 +65,7 @@ from .core.tools import Icon, Operation, Tool, ToolAnnotations, ToolKey
 from .history.event import Event, Subject
 from .history.graph import Graph
 from .history.place import StoreStatus
-from .history.records import Records, SourceRecord, ToolRecord, ToolState, state_of
+from .history.records import Records, SourceRecord, ToolRecord, ToolState
 from .history.tool_changes import ToolChanged, Version
 from .history.usage import CallStats, Stats, Usage
 from .policy.review import Choice, Review
@@ -96,5 +96,5 @@ __all__ = [
     "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState", "ToolTimeout",
     "UnknownAgent", "UnknownPart", "UnknownProvider", "UnknownServer", "UnknownTool", "Usage",
     "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
-    "settings_from", "state_of",
+    "settings_from",
 ]  # fmt: skip

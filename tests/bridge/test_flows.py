@@ -12,7 +12,6 @@ from tests.support.fitting import POST, SHOP
 from tests.support.recorded import History, a_history
 from xai_mcp_agent import Graph
 from xai_mcp_agent.bridge.flows import flows_around
-from xai_mcp_agent.history.history import When
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def shop() -> Generator[History]:
 
 
 def around(history: History, server: str, tool: str | None = None, **options: Any) -> Graph:
-    graph = history.store.tool_graph(When(), server, tool)
+    graph = history.store.tool_graph(None, server, tool)
     return flows_around(graph, **options)
 
 

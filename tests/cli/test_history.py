@@ -56,7 +56,7 @@ def session(
 ) -> list[Report]:
     at = NOON + timedelta(minutes=minute)
     end = at + timedelta(seconds=9)
-    return [Listed(source, at, tools, True, "stdio"), Lost(source, end, reason)]
+    return [Listed(source, at, tools, "stdio"), Lost(source, end, reason)]
 
 
 def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:

@@ -23,7 +23,7 @@ from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed
 
 _NOBODY = 65534
-LISTED = Listed(Subject(MCP, "it"), NOON, (a_tool("x"),), True, "stdio")
+LISTED = Listed(Subject(MCP, "it"), NOON, (a_tool("x"),), "stdio")
 READERS = (
     "history show", "history diff it", "history graph", "tools list --at 1h", "history stats",
     "tools usage",

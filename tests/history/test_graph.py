@@ -14,7 +14,6 @@ from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.flowchart import Flowchart
 from xai_mcp_agent.history.graph import GraphEdge
-from xai_mcp_agent.history.history import When
 
 ACP = SourceKind("acp", "agent")
 # Beyond these Mermaid shows an error in place of a drawing.
@@ -135,7 +134,7 @@ def test_any_name_is_one_node_of_the_flowchart(name: str, reason: str):
 def test_flows_are_drawn_even_if_a_server_has_too_many_tools(history: History):
     history.connected("shop", *MANY[:400], *SHOP)
     history.connected("post", *POST)
-    graph = history.store.tool_graph(When(), "shop", None)
+    graph = history.store.tool_graph(None, "shop", None)
     text = flows_around(graph).as_mermaid()
     assert len(text) < MOST_CHARS
     assert "parcels#91;#93;#46;parcel_id as parcel_id" in text

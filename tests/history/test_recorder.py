@@ -32,11 +32,11 @@ from xai_mcp_agent.core.events import (
     SourceUnreachable,
 )
 from xai_mcp_agent.core.tools import MCP, SourceKind, definition_text, digest_of
-from xai_mcp_agent.history.history import When, open_history
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report
+from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, failure_event
 from xai_mcp_agent.history.tool_changes import likely_renames
 from xai_mcp_agent.views.history import event_json
 from xai_mcp_agent.views.tools import records_json, records_text
@@ -103,8 +103,8 @@ def test_prompts_and_resources_have_a_history_like_tools(history: History):
     day = Resource("notes://{day}", "day", is_template=True)
     history.connected("it", read, features=(prompt, page, day))
     history.listed("it", read, features=(strict, page))
-    history.lost("it")
     for _ in range(2):
+        history.lost("it")
         history.connected("it", read, features=(strict, page, day))
     it, tool, asks = "mcp:it", "mcp_tool:it_read", "mcp_prompt:it_read"
     pages, days = "mcp_resource:it_notes://page", "mcp_template:it_notes://{day}"
@@ -113,6 +113,7 @@ def test_prompts_and_resources_have_a_history_like_tools(history: History):
         ("refreshed", it), ("changed", asks), ("unavailable", days),
         ("disconnected", it), *(("unavailable", x) for x in (tool, asks, pages)),
         ("reconnected", it), *(("confirmed", x) for x in (tool, asks, pages)), ("returned", days),
+        ("disconnected", it), *(("unavailable", x) for x in (tool, asks, pages, days)),
         ("reconnected", it), *(("confirmed", x) for x in (tool, asks, pages, days)),
     ]  # fmt: skip
     records = history.store.records()
@@ -121,7 +122,7 @@ def test_prompts_and_resources_have_a_history_like_tools(history: History):
     assert features == dict.fromkeys((asks, pages, days), True)
     (source,) = records.sources.values()
     assert (source.tool_count, {*source.others.values()}) == (1, {1})
-    assert history.store.records(When(position=1)).features == {}
+    assert history.store.records(1).features == {}
     kinds = [x["kind"] for x in records_json(records)["features"]]
     assert kinds == ["mcp_resource", "mcp_template", "mcp_prompt"]
     text = records_text(records, 100)
@@ -181,13 +182,13 @@ def report(source: str, what: str, tools: Offered, time: datetime) -> Report:
     if what == "is lost":
         return Lost(subject, time, "lost")
     if what == "fails":
-        return Failed(subject, time, "out of memory")
+        return failure_event(subject, time, "out of memory")
     if what == "is called":
         return call_event(Subject(MCP, source, "c"), time, 0.25)
-    return Listed(
-        subject, time, tuple(tool_of(source, *x) for x in tools.items()), what == "connects",
-        "stdio", is_forced=what == "is forced", features=tuple(Prompt(*x) for x in tools.items()),
-    )  # fmt: skip
+    offered = tuple(tool_of(source, *x) for x in tools.items())
+    features = tuple(Prompt(*x) for x in tools.items())
+    is_forced = what == "is forced"
+    return Listed(subject, time, offered, "stdio", is_forced=is_forced, features=features)
 
 
 def available(records: Records) -> dict[tuple[str, str], str]:
@@ -282,10 +283,10 @@ def test_only_tools_of_one_source_and_kind_are_renamed(history: History):
     )
     history.connected("it", a_tool("log", a=NUMBER), features=[old])
     history.connected("other")
-    before = When(history.now)
+    before = history.now
     history.listed("it", features=[new])
     history.listed("other", a_tool("logs", a=NUMBER))
-    changes = history.store.tools_changed(before, When())
+    changes = history.store.changes(None, None, before)
     assert [(x.how, x.tool.context_id) for x in changes] == [
         ("removed", "mcp_tool:it_log"), ("added", "mcp_tool:other_logs"),
         ("renamed", "mcp_prompt:it_review_code"),
@@ -335,38 +336,38 @@ def test_versions_of_a_tool_have_their_start_and_differences(history: History):
 def test_two_points_are_compared_tool_by_tool(history: History):
     history.connected("git", ONE, ADDS, a_tool("old", "An old one."))
     history.connected("other", ONE)
-    before = When(history.now)
+    before = history.now
     history.listed("git", THREE, PLUS, a_tool("new", "Brand new.", x=TEXT))
-    changes = history.store.tools_changed(before, When(), GIT)
+    changes = history.store.changes("git", None, before)
     assert changes == [
         ToolChanged(LOG, "changed", ("Description: 'Looks.' → 'Looks back.'", COUNT_ADDED)),
         ToolChanged(Subject(MCP, "git", "new"), "added"),
         ToolChanged(Subject(MCP, "git", "old"), "removed"),
         ToolChanged(Subject(MCP, "git", "plus"), "renamed", (), Subject(MCP, "git", "add")),
     ]
-    assert history.store.tools_changed(before, When()) == changes, "the other is as it was"
-    assert [x.how for x in history.store.tools_changed(before, When(), LOG)] == ["changed"]
-    backwards = history.store.tools_changed(When(), before, LOG)
+    assert history.store.changes(None, None, before) == changes, "the other is as it was"
+    assert [x.how for x in history.store.changes("git", "log", before)] == ["changed"]
+    backwards = history.store.changes("git", "log", None, before)
     assert backwards[0].lines[1] == "Parameter 'count' was removed"
 
 
 def test_a_tool_that_changed_before_it_was_renamed_is_recognised(history: History):
     history.connected("git", ONE)
-    before = When(history.now)
+    before = history.now
     history.listed("git", TWO)
     history.listed("git", a_tool("history", "Looks.", count=NUMBER))
-    changed = history.store.tools_changed(before, When())
+    changed = history.store.changes(None, None, before)
     assert changed == [ToolChanged(Subject(MCP, "git", "history"), "renamed", (COUNT_ADDED,), LOG)]
     for name in ("log", "history"):
-        assert history.store.tools_changed(before, When(), Subject(MCP, "git", name)) == changed
+        assert history.store.changes("git", name, before) == changed
 
 
 def test_tools_of_a_disconnected_source_are_not_removed(history: History):
     """Between two runs no source is connected."""
     history.connected("git", ONE, ADDS)
-    before = When(history.now)
+    before = history.now
     history.lost("git")
-    assert history.store.tools_changed(before, When()) == []
+    assert history.store.changes(None, None, before) == []
     history.connected("git", ONE)
-    changes = history.store.tools_changed(before, When(), GIT)
+    changes = history.store.changes("git", None, before)
     assert [(x.tool.tool, x.how) for x in changes] == [("add", "removed")]

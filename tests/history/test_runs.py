@@ -43,7 +43,7 @@ def process(folder: Path) -> Generator[ReportWriter]:
 
 def connect(writer: ReportWriter, **looks: Any) -> None:
     """The server connects and lists its tool; then the row of the run gets these values."""
-    writer.record([Listed(IT, datetime.now(UTC), (TOOL,), True, "stdio", "it 1")])
+    writer.record([Listed(IT, datetime.now(UTC), (TOOL,), "stdio", "it 1")])
     with writer.history.writing() as connection:
         connection.execute(update(runs).values(looks)) if looks else None
 

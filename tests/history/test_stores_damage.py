@@ -22,7 +22,7 @@ from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
 from xai_mcp_agent.history import backup
 from xai_mcp_agent.history.backup import backup_of, set_aside
-from xai_mcp_agent.history.history import History, When
+from xai_mcp_agent.history.history import History
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
@@ -48,7 +48,7 @@ def look(store: History) -> int:
     """Run all queries of the store; return the number of events."""
     events = store.events()
     for event in events[:: max(1, len(events) // 5)]:
-        store.records(When(position=event.position))
+        store.records(event.position)
     store.graph()
     records = store.records()
     rebuild(store)

@@ -19,22 +19,21 @@ from tests.support.recorded import a_history, a_tool, tool_of
 from xai_mcp_agent import Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history import log, retention, tables
-from xai_mcp_agent.history.event import links_of
-from xai_mcp_agent.history.events_table import Range
-from xai_mcp_agent.history.history import History, When, open_history
+from xai_mcp_agent.history.event import Range, links_of
+from xai_mcp_agent.history.history import History, open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
-    Failed,
     Listed,
     Lost,
     Report,
     Seeded,
     decision_event,
+    failure_event,
     refusal_event,
 )
-from xai_mcp_agent.history.records import last_seen, records_of, state_of
+from xai_mcp_agent.history.records import Fold
 from xai_mcp_agent.history.retention import prune
 from xai_mcp_agent.settings.sections import Retention
 
@@ -160,8 +159,8 @@ def test_projects_in_one_database_are_separate_and_do_not_wait(postgresql: Serve
 DIGEST = "1" * 32
 
 
-def listed(source: str, *tools: Tool, connected: bool = False) -> Listed:
-    return Listed(Subject(MCP, source), NOON, tools, connected, "stdio", source.upper())
+def listed(source: str, *tools: Tool) -> Listed:
+    return Listed(Subject(MCP, source), NOON, tools, "stdio", source.upper())
 
 
 def life(seed: int) -> list[Report]:
@@ -172,9 +171,9 @@ def life(seed: int) -> list[Report]:
         subject = Subject(MCP, source, name)
         some = [tool_of(source, x, chance.choice("12")) for x in "xyz" if chance.random() < 0.7]
         what: list[Report] = [
-            listed(source, *some, connected=chance.random() < 0.3),
+            listed(source, *some),
             Lost(subject.anchor, NOON, "closed"),
-            Failed(subject.anchor, NOON, chance.choice(("slow", "gone"))),
+            failure_event(subject.anchor, NOON, chance.choice(("slow", "gone"))),
             Seeded(STATIC, NOON, (tool_of("", name, chance.choice("12")),)),
             call_event(subject, NOON, chance.random(), chance.choice(("", "", "no"))),
             call_event(subject, NOON, chance.random()),
@@ -186,7 +185,7 @@ def life(seed: int) -> list[Report]:
 
 def replayed(store: History, until: int) -> Records:
     """Return the records of all events up to there."""
-    return records_of(store.events(Range(until=until)))
+    return Fold().take(x.event for x in store.rows(Range(until=until))).records()
 
 
 def test_records_of_the_past_are_the_fold_of_the_events_until_then(
@@ -205,11 +204,11 @@ def test_records_of_the_past_are_the_fold_of_the_events_until_then(
         count = select(func.count()).select_from(tables.snapshots)
         assert connection.execute(count).scalar_one() > 3
     for event in events[::5]:
-        assert store.records(When(position=event.position)) == replayed(store, event.position)
+        assert store.records(event.position) == replayed(store, event.position)
     moment = events[len(events) // 2].time
     last = max(x.position for x in events if x.time <= moment)
-    assert store.records(When(time=moment)) == replayed(store, last)
-    assert store.records(When(position=0)) == Records()
+    assert store.records(moment) == replayed(store, last)
+    assert store.records(0) == Records()
 
 
 def test_a_clock_set_back_changes_no_answer(place: Place):
@@ -223,18 +222,18 @@ def test_a_clock_set_back_changes_no_answer(place: Place):
         store = history.store
         records = store.records()
         record, source = records.tools[log_tool], records.sources[git]
-        assert state_of(record, source) == "available"
+        assert record.state == "available"
         assert record.definition == store.versions("git", "log")[-1].digest
-        assert record.updated == last_seen(record, source) == source.last_sync == history.now
+        assert record.updated == record.last_seen == source.last_sync == history.now
         first = store.events()[0].time
         since = [x.change for x in store.events(Range(since=first + timedelta(minutes=30)))]
         assert since == ["disconnected", "unavailable", "reconnected", "changed"]
         assert store.events(Range(since=first + timedelta(hours=2))) == []
-        then = store.records(When(history.now + timedelta(minutes=1)))
+        then = store.records(history.now + timedelta(minutes=1))
         assert then.tools[log_tool].updated == history.now
         history.lost("git")
         records = store.records()
-        assert state_of(records.tools[log_tool], records.sources[git]) == "at rest"
+        assert records.tools[log_tool].state == "at rest"
 
 
 def test_secrets_anywhere_in_a_definition_are_masked(place: Place):
@@ -259,12 +258,10 @@ def test_the_record_of_one_tool_equals_the_one_among_all(writer: ReportWriter):
     """This holds for any name."""
     odd_tools = [tool_of(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
     seeded = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
-    writer.record([*life(3), *(listed(x.source, x, connected=True) for x in odd_tools), seeded])
+    writer.record([*life(3), *(listed(x.source, x) for x in odd_tools), seeded])
     records = writer.history.records()
     for subject, record in records.tools.items():
-        source = records.sources.get(subject.anchor)
-        alone = writer.history.tool_record(subject.source_name, record.name)
-        assert alone == replace(record, last_seen=last_seen(record, source))
+        assert writer.history.tool_record(subject.source_name, record.name) == record
     for source in records.sources.values():
         assert writer.history.last_listed(source.name)[1] == source.last_sync
     assert writer.history.last_listed("nobody")[1] is None
@@ -313,7 +310,7 @@ def live(writer: ReportWriter, days: int) -> None:
         time = BEGIN + timedelta(days=day)
         words = {7: f"since day {day}"}
         tools = tuple(tool_of("many", f"t{n}", words.get(n, "")) for n in range(100))
-        writer.record([Listed(MANY, time, tools, connected=True)])
+        writer.record([Listed(MANY, time, tools)])
         writer.record([call_event(Subject(MCP, "many", "t7"), time, 0.25)])
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
 
@@ -323,7 +320,7 @@ def test_pruning_by_age_keeps_newer_events_and_all_records(writer: ReportWriter)
     store = writer.history
     events, records = store.events(), store.records()
     middle = next(x for x in events if x.time > BEGIN + timedelta(days=6))
-    then = store.records(When(position=middle.position))
+    then = store.records(middle.position)
     keep, now = Retention(4, None), BEGIN + timedelta(days=9)
     report = prune(store, keep, now, is_dry=True)
     assert store.events() == events
@@ -332,11 +329,11 @@ def test_pruning_by_age_keeps_newer_events_and_all_records(writer: ReportWriter)
     assert remaining == [x for x in events if x.position > report.events]
     assert remaining[0].time == BEGIN + timedelta(days=5)
     assert store.records() == records
-    assert store.records(When(position=middle.position)) == then
+    assert store.records(middle.position) == then
     rebuild(store)
     assert store.records() == records
     with pytest.raises(StoreFailed, match="begins after event"):
-        store.records(When(time=BEGIN + timedelta(days=2)))
+        store.records(BEGIN + timedelta(days=2))
     assert store.graph().nodes
     assert len(store.versions("many", "t7")) == 5
     assert prune(store, keep, now).events == 0
@@ -349,14 +346,14 @@ def test_pruning_by_size_removes_the_oldest_events(
     live(writer, 60)
     store, records = writer.history, writer.history.records()
 
-    def sizes() -> tuple[float, float]:
+    def size() -> float:
         with store.reading() as connection:
-            return retention.size_of(connection, store.project_id)[1:]
+            return retention.size_of(connection, store.project_id)
 
-    own, fixed = sizes()
-    report = prune(store, Retention(None, (fixed + own / 2) / 1_000_000), datetime.now(UTC))
+    before = size()
+    report = prune(store, Retention(None, before / 2 / 1_000_000), datetime.now(UTC))
     assert report.events > 100
-    assert own / 5 < sizes()[0] < own * 0.7
+    assert before / 5 < size() < before * 0.7
     rebuild(store)
     assert store.records() == records
 

@@ -17,7 +17,7 @@ from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import caller_fields
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import refusal_event
-from xai_mcp_agent.history.usage import NO_USAGE, FinishedUse
+from xai_mcp_agent.history.usage import NO_USAGE
 
 LOG = Subject(MCP, "git", "log")
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
@@ -92,10 +92,10 @@ def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: Repo
 
 def test_percentiles_cover_recent_calls_also_since_a_time():
     """They cover the last 500 to 1,000 calls, and none before the time."""
-    call = FinishedUse(NOON, 1.0, "")
+    slow, quick = (call_event(LOG, NOON, seconds) for seconds in (1.0, 0.001))
     for earlier in (0, 3, 499, 500, 999, 1000, 1499, 1500, 1700):
-        before = NO_USAGE.with_calls([call] * earlier)
-        usage = before.with_calls([call._replace(seconds=0.001)] * (1700 - earlier))
+        before = NO_USAGE.with_calls([slow] * earlier)
+        usage = before.with_calls([quick] * (1700 - earlier))
         assert sum(usage.durations.values()) + sum(usage.durations_before.values()) <= 1000
         since = usage.since(before)
         assert since.calls == 1700 - earlier

@@ -14,7 +14,7 @@ from tests.support.learning_agents import SECONDS, LearningAgent
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history.event import tool_subject
 from xai_mcp_agent.history.history import History
-from xai_mcp_agent.history.learned_rows import Learning
+from xai_mcp_agent.history.learned_rows import learn
 from xai_mcp_agent.history.place import Place
 
 
@@ -69,22 +69,24 @@ def test_forgotten_requests_do_not_come_back_from_another_process_that_writes_la
     agent: LearningAgent,
 ) -> None:
     """An agent in another process writes once in a second, and later if the store is in use."""
-    early, tool = datetime.now(UTC), tool_subject(BILL)
+    early = datetime.now(UTC)
     agent.learn(BILL, "an invoice")
     agent.learn(BILL, "an invoice", toolbelt="office")
     assert agent.forget(toolbelt="default") == ["an invoice"]
-
-    def write_late(history: History) -> None:
-        with history.writing() as connection:
-            late = Learning(
-                connection, history.project_id, redact=str, note=lambda *_: None, since=early
-            )
-            for toolbelt in ("default", "office"):
-                late.learn(tool, toolbelt, ["a bill"], early)
-
-    agent.recorder.ask(write_late).result(SECONDS)
+    for toolbelt in ("default", "office"):
+        learn_at(agent, early, "a bill", toolbelt)
     assert agent.words() == []
     assert sorted(agent.words("office")) == ["a bill", "an invoice"]
+
+
+def learn_at(agent: LearningAgent, time: datetime, text: str, toolbelt: str = "default") -> None:
+    """Learn as of a time."""
+
+    def write(history: History) -> None:
+        with history.writing() as connection:
+            learn(connection, history.log, tool_subject(BILL), toolbelt, [text], time, str)
+
+    agent.recorder.ask(write).result(SECONDS)
 
 
 def files_of(agent: LearningAgent) -> list[bytes]:
@@ -94,10 +96,10 @@ def files_of(agent: LearningAgent) -> list[bytes]:
 
 
 def test_requests_are_removed_after_half_a_year_without_use(agent: LearningAgent) -> None:
-    now, tool = datetime.now(UTC), tool_subject(BILL)
+    now = datetime.now(UTC)
     for days in (1, 100, 181, 1000):
         then, text = now - timedelta(days=days), "days: " + "x" * days
-        agent.recorder.learn(lambda x, _, t=then, y=text: x.learn(tool, "default", [y], t))
+        learn_at(agent, then, text)
     assert [len(x) for x in agent.words()] == [7, 106]
 
 

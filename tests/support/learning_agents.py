@@ -23,8 +23,7 @@ class LearningAgent:
         self.recorder = HistoryRecorder(place, Redactor([secrets]), secrets=secrets)
 
     def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
-        tool = tool_subject(key)
-        self.recorder.learn(lambda learning, time: learning.learn(tool, toolbelt, texts, time))
+        self.recorder.learn(tool_subject(key), toolbelt, texts)
 
     def rows(self, which: LearnedFilter | None = None) -> list[LearnedRow]:
         return self.recorder.ask(lambda x: read_learned(x, which or LearnedFilter())).result(
@@ -35,7 +34,7 @@ class LearningAgent:
         return [x.words for x in self.rows(LearnedFilter(toolbelt))]
 
     def forget(self, **which: str) -> list[str]:
-        rows = self.recorder.forget(lambda x: x.forget(LearnedFilter(**which))).result(SECONDS)
+        rows = self.recorder.forget(LearnedFilter(**which)).result(SECONDS)
         return [x.words for x in rows]
 
     def log(self) -> list[dict[str, object]]:

@@ -16,12 +16,12 @@ from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
-    Failed,
     Listed,
     Lost,
     Report,
     Seeded,
     decision_event,
+    failure_event,
 )
 
 NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
@@ -59,7 +59,7 @@ class History:
     ) -> None:
         """Report that a source connected and listed these tools."""
         subject, now = Subject(kind, source), self._next()
-        self._record(Listed(subject, now, tools, True, "stdio", features=tuple(features)))
+        self._record(Listed(subject, now, tools, "stdio", features=tuple(features)))
 
     def listed(self, source: str, *tools: Tool, features: Features = ()) -> None:
         """Report that it listed its tools again."""
@@ -72,7 +72,7 @@ class History:
 
     def failed(self, source: str, problem: str) -> None:
         """Report that it could not be reached."""
-        self._record(Failed(Subject(MCP, source), self._next(), problem))
+        self._record(failure_event(Subject(MCP, source), self._next(), problem))
 
     def seeded(self, *tools: Tool, kind: SourceKind = STATIC) -> None:
         """Report tools that exist from the start."""

@@ -19,7 +19,6 @@ from tests.support.lab import browser, chromium
 from tests.support.recorded import a_history, a_tool
 from xai_mcp_agent import Graph, Tool, ToolKey
 from xai_mcp_agent.bridge.flows import flows_around
-from xai_mcp_agent.history.history import When
 from xai_mcp_agent.views.graph import graph_page
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +77,7 @@ def odd_flows(count: int = 0) -> Graph:
         tools.append(Tool(consumer, "Takes orders.", schema))
     with a_history() as history:
         history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
-        return flows_around(history.store.tool_graph(When(), ODD[0], None), most=40)
+        return flows_around(history.store.tool_graph(None, ODD[0], None), most=40)
 
 
 def an_object(key: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ import pytest
 from xai_mcp_agent import Event, Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.event import Change
-from xai_mcp_agent.history.records import records_of
+from xai_mcp_agent.history.records import Fold
 from xai_mcp_agent.planning import FromResult, Missing, Parts, Plan, PlannedCall, Value
 from xai_mcp_agent.views.history import NOTHING, events_text
 from xai_mcp_agent.views.plans import plan_text
@@ -99,7 +99,7 @@ CLOSED = event("disconnected", None, 9, reason="exit code 1")
 
 def records(*events: Event) -> list[str]:
     """The lines of the records after these events."""
-    return records_text(records_of(events), 80).splitlines()
+    return records_text(Fold().take(events).records(), 80).splitlines()
 
 
 def test_each_server_lists_its_tools_with_a_summary_of_their_calls():
@@ -132,7 +132,7 @@ def test_a_missing_tool_or_server_has_a_time_and_a_reason():
 def test_the_json_of_records_has_times_in_utc():
     """An unchanged listing counts for every tool in it, and for no former tool."""
     again = event("refreshed", None, 60, tool_count=1)
-    after = records_of([*LISTED, FETCH_REMOVED, called("search", 1, 0.5), again])
+    after = Fold().take([*LISTED, FETCH_REMOVED, called("search", 1, 0.5), again]).records()
     value = records_json(after, "web")
     assert [(x["name"], x["is_connected"]) for x in value["servers"]] == [("web", True)]
     search, fetch = value["tools"]

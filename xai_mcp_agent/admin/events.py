@@ -183,7 +183,7 @@ class EventStream(Response):
     async def _check_position(self) -> None:
         """Start again for a client of another history, such as that of an earlier process."""
         with suppress(StoreFailed):
-            newest = await self._operations.look_up(lambda history: history.newest_position())
+            newest = await self._operations.look_up(lambda history: history.position_of())
             if self._after > newest:
                 self._after = 0
 

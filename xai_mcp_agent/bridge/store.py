@@ -14,6 +14,7 @@ import anyio
 from ..core.calls import Caller
 from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.tools import Tool, ToolKey
+from ..history.event import Event, Range
 from ..history.place import Place
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.rules import CallsOfToday, PastCall, ReadStored
@@ -21,7 +22,6 @@ from ..settings.models import Settings
 from ..settings.rules import Rule, rules_of_store
 
 if TYPE_CHECKING:
-    from ..history.event import Event
     from ..history.history import History
     from ..policy.stored_rules import StoredRules
 
@@ -114,8 +114,6 @@ def calls_of_today(
 
 
 def _called_today(history: History) -> list[Event]:
-    from ..history.events_table import Range
-
     since = datetime.now(UTC) - timedelta(days=1)
     last_day = Range(since=since, changes=("called", "begun"), limit=_MOST_CALLS)
     return [x for x in history.events(last_day) if x.time >= since]

@@ -17,7 +17,7 @@ from ..core.errors import StoreFailed
 from ..core.tools import ToolKey
 from ..history.event import Subject, tool_subject
 from ..history.recording.recorder import HistoryRecorder
-from ..history.recording.reports import RecordUpdate, by_source
+from ..history.recording.reports import RecordUpdate
 from ..history.records import ToolRecord
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def records_of(source: str, history: History) -> RecordUpdate:
     Raises:
         StoreFailed: the store failed.
     """
-    tools = by_source(history.records_of_source(source))
+    tools = history.records_of_source(source)
     return RecordUpdate(tools, tools, was_requested=True)
 
 

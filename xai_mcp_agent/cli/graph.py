@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from typer import Option
 
 from ..bridge.flows import MOST_FLOWS, flows_around
-from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
+from ..history.event import At, Range
 from ..policy.lock_document import DecisionLock
 from ..policy.lockfile import find_lock, read_decisions
 from ..settings.load import load_settings
@@ -80,8 +80,8 @@ def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
 def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
     is_off = None if lock is None else lock.is_off
     if names != (None, None):
-        return flows_around(history.tool_graph(when(at), *names), is_off, limit)
-    graph = history.graph(when(at))
+        return flows_around(history.tool_graph(at, *names), is_off, limit)
+    graph = history.graph(at)
     return graph if is_off is None else graph.marked(is_off)
 
 
@@ -100,8 +100,6 @@ def _draw(graph: Graph, form: Format, as_of: datetime | None) -> str:
 def _time(history: History, at: At) -> datetime | None:
     if at is None or isinstance(at, datetime):
         return at
-    from ..history.events_table import Range  # loads SQLAlchemy
-
     return next((x.event.time for x in history.rows(Range(after=at - 1, until=at))), None)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 from typer import Option
 
-from ..bridge.operations.history import At, when
 from ..console.text import count
+from ..history.event import At, Range
 from ..history.usage import Stats
 from ..settings.load import load_settings
 from ..settings.sections import Retention
@@ -26,8 +26,8 @@ from .options import FromTime, OneServer, OneTool, Since, ToTime, Until
 from .output import echo_json, say, table_width, text_width
 
 if TYPE_CHECKING:
-    from ..history.events_table import Range
     from ..history.history import History
+    from ..history.retention import Pruned
 
 Names: TypeAlias = tuple[str | None, str | None]
 # A person can skim this many, and a million lines never appear by accident.
@@ -66,11 +66,8 @@ def show(
         raise typer.BadParameter("--follow and --until exclude each other: give one of them.")
     names = (frame.name_in_history(server), tool)
     with frame.history([], follow=follow) as history:
-        from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
-
         history.check_agent(agent)
-        last = history.position_of(when(until))
-        end = history.newest_position() if last is None else last
+        end = history.position_of(until)
         event_range = Range(since=since, until=end, failed=failed, agent=agent, text=grep)
         is_some = any((since, until, server, tool, agent, failed, grep))
         day = ""
@@ -125,7 +122,7 @@ def _follow(
     """Print new events after a position until Ctrl-C."""
     try:
         while True:
-            newest = history.newest_position()
+            newest = history.position_of()
             while after < newest:
                 until = min(after + _BATCH_EVENTS, newest)
                 part = replace(event_range, after=after, until=until, limit=None)
@@ -172,29 +169,28 @@ def prune(
     if older_than is not None:
         keep = Retention(older_than, None)
     with frame.history({"events": 0, "until": None}) as history:
-        events, until = _prune(history, keep, is_dry=dry_run)
-    json_ = {"events": events, "until": until and until.isoformat()}
+        pruned = _prune(history, keep, is_dry=dry_run)
+    until = pruned.until
+    json_ = {"events": pruned.events, "until": until and until.isoformat()}
     if until is None:
         return Report(json_, "Nothing exceeds what the settings keep.")
     what = "would go" if dry_run else "removed"
-    return Report(json_, f"{count(events, 'event')} {what}, until {time_text(until)}.")
+    return Report(json_, f"{count(pruned.events, 'event')} {what}, until {time_text(until)}.")
 
 
-def _prune(read: History, keep: Retention, *, is_dry: bool) -> tuple[int, datetime | None]:
+def _prune(read: History, keep: Retention, *, is_dry: bool) -> Pruned:
     from ..history.history import open_history  # loads SQLAlchemy, as opening it did
     from ..history.retention import prune as remove
 
-    history = read if is_dry else open_history(read.place)
+    if is_dry:
+        return remove(read, keep, datetime.now(UTC), is_dry=True)
+    history = open_history(read.place)
     try:
-        parts = [remove(history, keep, datetime.now(UTC), is_dry=is_dry)]
-        while not (is_dry or parts[-1].is_all):
-            parts.append(remove(history, keep, datetime.now(UTC)))
-        if not is_dry:
-            history.store.shrink()
+        pruned = remove(history, keep, datetime.now(UTC))
+        history.store.shrink()
     finally:
-        if not is_dry:
-            history.close()
-    return sum(x.events for x in parts), max((x.until for x in parts if x.until), default=None)
+        history.close()
+    return pruned
 
 
 def diff(
@@ -223,7 +219,7 @@ def diff(
 
 def _last_changes(history: History, after: At) -> Report:
     """Report the last change of each source, the newest last."""
-    last = history.last_changes(when(after))
+    last = history.last_changes(after)
     lines = list[str]()
     for one in last:
         lines += [
@@ -242,21 +238,20 @@ def _changes(
     of = server or "all servers"
     since, head = before, f"{of}, from {moment_text(before)} to {moment_text(after)}:"
     if before is None and server is not None:
-        since, at = history.last_change(server, when(after)) or (0, None)
+        since, at = history.last_change(server, after) or (0, None)
         never = "was never listed" if after is None else f"was not listed by {moment_text(after)}"
         head = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"
     elif _is_later(history, before, after):
         raise typer.BadParameter(
             f"--from ({moment_text(before)}) is later than --to ({moment_text(after)})."
         )
-    changes = history.changes(server, tool, when(since), when(after))
+    changes = history.changes(server, tool, since, after)
     text = f"{head}\n{changes_text(changes, text_width())}"
     return Report([change_json(x) for x in changes], text)
 
 
 def _is_later(history: History, before: At, after: At) -> bool:
-    first, last = (history.position_of(when(x)) for x in (before, after))
-    return first is not None and last is not None and first > last
+    return after is not None and history.position_of(before) > history.position_of(after)
 
 
 def moment_text(at: At) -> str:

@@ -21,6 +21,7 @@ from ..drawing.runs import (
     runs_in_transcript,
     state_in,
 )
+from ..history.event import Range
 from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
 from .frame import NothingYet, StoreFrame
@@ -114,8 +115,6 @@ def runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
     """
     try:
         with frame.history() as history:
-            from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
-
             history.check_agent(agent or None)
             calls = Range(changes=("called",), agent=agent or None, limit=_MAX_CALLS)
             events = history.events(calls)

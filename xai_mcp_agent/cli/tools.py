@@ -11,7 +11,6 @@ import typer
 from typer import Argument, Option
 
 from ..bridge.faces import Bridge
-from ..bridge.operations.history import At, when
 from ..canvas.at_node import call_here
 from ..catalog.entry import CatalogEntry, ToolListing
 from ..console.text import clean, progress_text
@@ -20,6 +19,7 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..core.schemas import properties, signature, value_from_text
 from ..core.tools import Tool as ListedTool
+from ..history.event import At
 from ..history.records import Records
 from ..views.servers import refreshed_json, refreshed_text, result_json
 from ..views.tools import NOTHING, records_json, records_text, tool_json, tool_text, unknown_text
@@ -225,7 +225,7 @@ def _records_then(frame: StoreFrame, server: str | None, at: At) -> Report:
         UnknownServer: the history does not have it.
     """
     with frame.history({**records_json(Records(), server), "failed": {}}) as history:
-        records = history.records(when(at))
+        records = history.records(at)
         _require(server, history.records(), "is in the history")
     text = records_text(records, text_width(), server)
     text = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"

@@ -73,7 +73,7 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
 
     writer = ReportWriter(open_history(history.place), as_it_is)
     try:
-        return writer.forget(lambda learning: learning.forget(which))
+        return writer.forget(which)
     finally:
         writer.close()
 

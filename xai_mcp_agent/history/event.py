@@ -11,6 +11,9 @@ from typing import Any, Literal, TypeAlias
 from ..core.json import JsonObject
 from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, find_kind
 
+At: TypeAlias = datetime | int | None
+"""A point of the history: a time, an event's position, or now. A time without a zone is local."""
+
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}
 """Names of sources that have no name of their own."""
@@ -208,6 +211,28 @@ class Event:
     def source(self) -> Teller:
         """Return its reporter."""
         return self.teller or _CHANGES[self.change].source
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Filter of events: all of the project by default.
+
+    `about` is one tool, or a source with all its tools. `after` and `until` are positions, the
+    first excluded. `since` is a time: the range begins with the first event of that time, and all
+    later positions count, whatever their times. `changes` are kinds of changes. `failed` selects
+    failures, `agent` the calls of an agent, `text` events that contain a text. `limit` keeps the
+    newest rows; a row is one event with everything it implies.
+    """
+
+    about: Subject | None = None
+    after: int = 0
+    until: int | None = None
+    since: datetime | None = None
+    changes: tuple[Change, ...] = ()
+    limit: int | None = None
+    failed: bool = False
+    agent: str | None = None
+    text: str = ""
 
 
 LinkTarget: TypeAlias = Literal["", "knowledge", "tools", "source", "itself"]

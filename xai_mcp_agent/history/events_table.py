@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from .event import (
     Change,
     Event,
     Project,
+    Range,
     Subject,
     links_of,
     tool_payload,
@@ -32,34 +32,12 @@ _ESCAPED = frozenset('"\\%_')  # in JSON, or in a pattern
 _AGENT = "agent"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Filter of events: all of the project by default.
-
-    `about` is one tool, or a source with all its tools. `after` and `until` are positions, the
-    first excluded. `since` is a time: the range begins with the first event of that time, and all
-    later positions count, whatever their times. `changes` are kinds of changes. `failed` selects
-    failures, `agent` the calls of an agent, `text` events that contain a text. `limit` keeps the
-    newest rows; a row is one event with everything it implies.
-    """
-
-    about: Subject | None = None
-    after: int = 0
-    until: int | None = None
-    since: datetime | None = None
-    changes: tuple[Change, ...] = ()
-    limit: int | None = None
-    failed: bool = False
-    agent: str | None = None
-    text: str = ""
-
-
 def row_of(
-    project: int, position: int, event: Event, numbers: Mapping[str, int], run: int | None
+    project: int, position: int, event: Event, numbers: Mapping[Subject, int], run: int | None
 ) -> tuple[Any, ...]:
     """Return the row of an event at a position: stored values in the order of the columns.
 
-    `numbers` are those of subjects, by their digests.
+    `numbers` are those of subjects.
     """
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
@@ -73,8 +51,8 @@ def row_of(
         payload = {x: y for x, y in payload.items() if x != _AGENT}
     subject = event.subject
     return (
-        project, position, encode_time(event.time), run, change, numbers[subject.digest],
-        numbers[subject.anchor.digest], event.followed_by, event.definition,
+        project, position, encode_time(event.time), run, change, numbers[subject],
+        numbers[subject.anchor], event.followed_by, event.definition,
         encode_text(event.reason) or None, encode_json(payload) if payload else None, seconds,
         is_failure(event) or None, encode_text(agent) if agent is not None else None, event.teller,
     )  # fmt: skip
@@ -209,7 +187,7 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
 
     The order of writing decides, not the times: clocks are set back.
     """
-    is_by_then = events.c.project == project, events.c.time <= moment
+    is_by_then = events.c.project == project, events.c.time <= moment.astimezone()
     query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
     return connection.execute(query.limit(1)).scalar() or 0
 
@@ -219,7 +197,7 @@ def first_since(connection: Connection, project: int, moment: datetime) -> int:
 
     All later positions came later, whatever their times.
     """
-    is_since = events.c.project == project, events.c.time >= moment
+    is_since = events.c.project == project, events.c.time >= moment.astimezone()
     query = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
     first = connection.execute(query).scalar()
     return last_position(connection, project) + 1 if first is None else first
@@ -239,17 +217,3 @@ def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
         bodies |= {x.digest: loaded(x.body) for x in rows}
     return bodies
-
-
-def calls_at(
-    connection: Connection, project: int, times: Collection[datetime]
-) -> set[tuple[str, datetime]]:
-    """Return tools (by digest) and times of the calls in the log at these times."""
-    if not times:
-        return set()
-    query = select(subjects.c.digest, events.c.time).join(
-        subjects, subjects.c.id == events.c.subject
-    )
-    within = events.c.time.between(min(times), max(times))
-    of_calls = events.c.project == project, events.c.change.in_(("called", "begun")), within
-    return {(digest, time) for digest, time in connection.execute(query.where(*of_calls))}

@@ -78,19 +78,18 @@ def not_mended(place: Place) -> StoreFailed:
 def is_damage(cause: BaseException | None) -> bool:
     """Return whether the content of the file caused the error, so that retries are useless."""
     original = getattr(cause, "orig", cause)
-    # This error comes from Python and has no SQLite code.
+    # These errors come from Python and have no SQLite code: of a text, and of SQLite's message.
     is_no_text = str(original).startswith("Could not decode to UTF-8")
-    has_code = sqlite_name(original).startswith(_DAMAGES)
-    return isinstance(cause, UnreadableRow) or has_code or is_no_text
+    is_unreadable = is_no_text or isinstance(cause, UnreadableRow | UnicodeDecodeError)
+    return is_unreadable or sqlite_name(original).startswith(_DAMAGES)
 
 
-def may_be_damage(cause: SQLAlchemyError) -> bool:
+def may_be_damage(cause: Exception) -> bool:
     """Return whether the content of the file may have caused the error; only a check can tell."""
-    is_own = isinstance(cause, DBAPIError)
-    return is_own and not is_damage(cause) and not is_passing(cause.orig)
+    return isinstance(cause, DBAPIError) and not is_damage(cause) and not is_passing(cause.orig)
 
 
-def is_mistake(cause: SQLAlchemyError) -> bool:
+def is_mistake(cause: Exception) -> bool:
     """Return whether a bug of ours caused the error, such as a value that no database takes."""
     # despite the lock, another process took the same position
     if isinstance(cause, IntegrityError):

@@ -18,7 +18,7 @@ from ..core.json import JsonObject
 from ..core.tools import MCP, META, STATIC, ToolKey
 from .event import Links, Project, Subject
 from .flowchart import Flowchart
-from .records import Records, SourceRecord, ToolState, is_usual_end, state_of
+from .records import Records, SourceRecord, ToolState, is_usual_end
 from .usage import NO_USAGE, Usage
 
 NodeKind: TypeAlias = Literal[
@@ -276,11 +276,11 @@ def _node(subject: Subject, name: str, records: Records) -> GraphNode:
     if subject.tool is None:
         return _source_node(subject, name, records.sources.get(subject))
     tools = records.tools if subject.is_tool else records.features
-    record, source = tools[subject], records.sources.get(subject.anchor)
+    record = tools[subject]
     item, label = subject.item
     label = label if subject.is_tool else f"{label} ({item})"
     return GraphNode(
-        name, cast("NodeKind", item), label, subject.context_id, subject, state_of(record, source),
+        name, cast("NodeKind", item), label, subject.context_id, subject, record.state,
         record.reason, record.is_enabled, usage=record.usage,
     )  # fmt: skip
 

@@ -7,20 +7,29 @@ and that a loss takes all tools along: reading makes these events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
-from .database import insert_missing, insert_rows, portions
-from .event import Change, Event, Links, Project, Subject, links_of, subject_of, usual_payload
+from .database import insert_missing, insert_rows
+from .event import (
+    Change,
+    Event,
+    Links,
+    Project,
+    Range,
+    Subject,
+    links_of,
+    subject_of,
+    usual_payload,
+)
 from .events_table import (
     LARGEST_POSITION,
     LISTINGS,
-    Range,
     begin_of,
     definitions_of,
     describes_tool,
@@ -34,7 +43,7 @@ from .events_table import (
     row_of,
 )
 from .records import Fold
-from .snapshots import pack_fold, unpack_fold
+from .snapshots import last_snapshot, write_snapshot
 from .tables import UnreadableRow, definitions, events, runs, snapshots, subjects
 
 ROWS_BETWEEN_SNAPSHOTS = 2_000
@@ -96,9 +105,10 @@ class EventLog:
         self._fold: Fold | None = None
         self._position = self._snapshot_at = 0
         self._subjects: dict[int, Subject] = {}
-        self._number_of: dict[str, int] = {}  # by the digests of subjects
+        self._numbers: dict[Subject, int] = {}
+        self._last_number = 0
         self._runs: dict[int, str] = {}
-        self._run_number_of: dict[str, int] = {}
+        self._run_numbers: dict[str, int] = {}
 
     def catch_up(self, connection: Connection) -> Fold:
         """Fold in the events of other processes; return the current state."""
@@ -107,11 +117,9 @@ class EventLog:
         if newest < self._position or is_behind:  # another file, or pruned
             self.forget()
         if self._fold is None:
-            self._position, self._fold = self._nearest(connection, None)
+            self._position, self._fold = last_snapshot(connection, self.number)
         if newest > self._position:
-            missing = Range(after=self._position, until=newest)
-            for some in self._portions(connection, missing):
-                self._take(self._fold, some)
+            self._fold_in(connection, self._fold, self._position, newest)
         self._position = max(newest, self._position)
         return self._fold
 
@@ -133,14 +141,13 @@ class EventLog:
         `bodies` are definitions as JSON text by their digests; existing ones are left alone.
         """
         fold = self.state
-        about = {x.subject.digest: x.subject for x in new}
-        about |= {x.anchor.digest: x.anchor for x in about.values()}
-        numbers = self._numbers(connection, about)
-        run_numbers = self._run_numbers(connection, {x.run or run: x.time for x in new})
+        about = {x.subject for x in new}
+        numbers = self.add_subjects(connection, about | {x.anchor for x in about})
+        self._add_runs(connection, {x.run or run: x.time for x in new})
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
         rows = [
-            row_of(self.number, position, x, numbers, run_numbers.get(x.run or run))
+            row_of(self.number, position, x, numbers, self._run_numbers.get(x.run or run))
             for position, x in enumerate(new, self._position + 1)
         ]
         insert_rows(connection, events, rows)
@@ -202,19 +209,13 @@ class EventLog:
             for x in all_events
         ]
 
-    def fold_at(
-        self, connection: Connection, until: int | None, event_range: Range | None = None
-    ) -> Fold:
-        """Return the state at a position, or now.
-
-        With `event_range`, only these events are folded in after the snapshot.
-        """
+    def fold_at(self, connection: Connection, until: int | None) -> Fold:
+        """Return the state at a position, or now."""
         if until is None:
             return self.catch_up(connection)
-        after, fold = self._nearest(connection, until)
-        event_range = replace(event_range or Range(), after=after, until=until)
-        for some in self._portions(connection, event_range):
-            self._take(fold, some)
+        after, fold = last_snapshot(connection, self.number, until)
+        last = min(until, last_position(connection, self.number))
+        self._fold_in(connection, fold, after, last)
         return fold
 
     def links(
@@ -232,7 +233,7 @@ class EventLog:
         self, connection: Connection, source: Subject, changes: Sequence[Change], until: int | None
     ) -> Event | None:
         """Return the newest row of a source or its tools with such a change, up to a position."""
-        number = self._number(connection, source)
+        number = self._number_of(connection, source)
         last = LARGEST_POSITION if until is None else until
         query = select(events).where(
             events.c.project == self.number, events.c.anchor == number,
@@ -241,50 +242,53 @@ class EventLog:
         rows = connection.execute(query.order_by(events.c.position.desc()).limit(1)).all()
         return next(iter(self._events(connection, rows)), None)
 
-    def subjects_of(self, connection: Connection, numbers: Iterable[int]) -> dict[int, Subject]:
-        """Return the subjects with these numbers."""
-        numbers = set(numbers)
-        for some in portions(numbers - self._subjects.keys()):
-            self._learn_numbers(connection, subjects.c.id.in_(some))
-        return {x: self._subjects[x] for x in numbers & self._subjects.keys()}
+    def calls_at(
+        self, connection: Connection, times: Collection[datetime]
+    ) -> set[tuple[Subject, datetime]]:
+        """Return the subjects and times of the calls in the log at these times."""
+        if not times:
+            return set()
+        query = select(events).where(
+            events.c.project == self.number, events.c.change.in_(("called", "begun")),
+            events.c.time.between(min(times), max(times)),
+        )  # fmt: skip
+        calls = self._events(connection, connection.execute(query).all())
+        return {(x.subject, x.time) for x in calls}
 
-    def _number(self, connection: Connection, subject: Subject) -> int:
+    def _number_of(self, connection: Connection, subject: Subject) -> int:
         """Return the number of a subject; 0 if it has none."""
-        return self._read_numbers(connection, [subject.digest]).get(subject.digest, 0)
+        if subject not in self._numbers:
+            self._read_subjects(connection)
+        return self._numbers.get(subject, 0)
 
-    def _read_numbers(self, connection: Connection, digests: Iterable[str]) -> Mapping[str, int]:
-        """Return the numbers of these subjects that have one, by their digests."""
-        for some in portions(x for x in digests if x not in self._number_of):
-            self._learn_numbers(connection, subjects.c.digest.in_(some))
-        return self._number_of
+    def _read_subjects(self, connection: Connection) -> None:
+        """Read the subjects that are new since the last time."""
+        is_new = subjects.c.project == self.number, subjects.c.id > self._last_number
+        for x in connection.execute(select(subjects).where(*is_new).order_by(subjects.c.id)):
+            subject = subject_of(x.kind, x.source_name, x.tool)
+            self._subjects[x.id], self._numbers[subject] = subject, x.id
+            self._last_number = x.id
 
-    def _learn_numbers(self, connection: Connection, where: ColumnElement[bool]) -> None:
-        query = select(subjects).where(subjects.c.project == self.number, where)
-        for x in connection.execute(query):
-            self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
-            self._number_of[x.digest] = x.id
+    def add_subjects(
+        self, connection: Connection, some: Collection[Subject]
+    ) -> Mapping[Subject, int]:
+        """Return the numbers of these subjects, and perhaps others; add rows for new ones."""
+        if all(x in self._numbers for x in some):
+            return self._numbers
+        self._read_subjects(connection)
+        rows = [
+            {"project": self.number, "kind": x.kind.name, "source_name": x.source, "tool": x.tool}
+            for x in some
+            if x not in self._numbers
+        ]
+        if rows:
+            connection.execute(insert(subjects), rows)
+            self._read_subjects(connection)
+        return self._numbers
 
-    def _numbers(
-        self, connection: Connection, by_digest: Mapping[str, Subject]
-    ) -> Mapping[str, int]:
-        """Return the numbers of these subjects by their digests; new subjects are added."""
-        numbers = self._read_numbers(connection, by_digest)
-        new = [
-            {
-                "project": self.number, "digest": digest, "kind": x.kind.name,
-                "source_name": x.source, "tool": x.tool,
-            }
-            for digest, x in by_digest.items() if digest not in numbers
-        ]  # fmt: skip
-        if new:
-            connection.execute(insert(subjects), new)
-        return self._read_numbers(connection, by_digest)
-
-    def _run_numbers(
-        self, connection: Connection, times: Mapping[str, datetime]
-    ) -> Mapping[str, int]:
-        """Return the numbers of runs. A run without a row was killed early: add it as ended."""
-        if new := times.keys() - self._run_number_of.keys() - {""}:
+    def _add_runs(self, connection: Connection, times: Mapping[str, datetime]) -> None:
+        """Read the numbers of runs. A run without a row was killed early: add it as ended."""
+        if new := times.keys() - self._run_numbers.keys() - {""}:
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
             ended = {"host": "", "pid": 0, "pid_started": 0.0}
             lost = [
@@ -293,70 +297,55 @@ class EventLog:
             ]
             if lost:
                 connection.execute(insert(runs), lost)
-            self._run_number_of |= {x.id: x.number for x in connection.execute(query)}
-        return self._run_number_of
-
-    def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
-        """Return the position and the fold of the last snapshot up to a position."""
-        query = select(snapshots).where(
-            snapshots.c.project == self.number, snapshots.c.version == Fold.version
-        )
-        if until is not None:
-            query = query.where(snapshots.c.position <= min(until, LARGEST_POSITION))
-        row = connection.execute(query.order_by(snapshots.c.position.desc()).limit(1)).first()
-        return (0, Fold()) if row is None else (row.position, unpack_fold(row.records))
+            self._run_numbers |= {x.id: x.number for x in connection.execute(query)}
 
     def _read_rows(self, connection: Connection, event_range: Range) -> list[Event]:
         """Return the stored events of a range, oldest first."""
         about = event_range.about
-        subject = self._number(connection, about) if about else 0
-        anchor = self._number(connection, about.anchor) if about else 0
+        subject = self._number_of(connection, about) if about else 0
+        anchor = self._number_of(connection, about.anchor) if about else 0
         query = query_of(self.number, event_range, subject, anchor)
         return self._events(connection, connection.execute(query).all()[::-1])
 
+    def _fold_in(self, connection: Connection, fold: Fold, after: int, until: int) -> None:
+        """Fold in the events between two positions."""
+        try:
+            for some in self._portions(connection, Range(after=after, until=until)):
+                fold.take(some)
+        except (AttributeError, LookupError, TypeError, ValueError) as cause:
+            raise UnreadableRow("A row differs from what was written.") from cause
+
     def _portions(self, connection: Connection, event_range: Range) -> Iterator[list[Event]]:
-        """Yield the stored events of a range in batches, oldest first."""
-        after, until = event_range.after, event_range.until
-        last = LARGEST_POSITION if until is None else until
-        last = min(last, last_position(connection, self.number))
+        """Yield the stored events of a range, which has an end, in batches, oldest first."""
+        after, last = event_range.after, event_range.until or 0
         while after < last:
             end = min(after + _ROWS_AT_A_TIME, last)
-            yield self._read_rows(
-                connection, replace(event_range, after=after, until=end, limit=None)
-            )
+            yield self._read_rows(connection, replace(event_range, after=after, until=end))
             after = end
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
         """Return events of rows, without those whose subject was lost (in a damaged file)."""
-        by_number = self.subjects_of(connection, (x.subject for x in rows))
-        new_runs = {x.run for x in rows if x.run} - self._runs.keys()
-        if new_runs:
+        if any(x.subject not in self._subjects for x in rows):
+            self._read_subjects(connection)
+        if new_runs := {x.run for x in rows if x.run} - self._runs.keys():
             query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(new_runs))
             self._runs |= {x.number: x.id for x in connection.execute(query)}
         return [
-            event_of(x, by_number[x.subject], self._runs.get(x.run, ""), self.project)
+            event_of(x, subject, self._runs.get(x.run, ""), self.project)
             for x in rows
-            if x.subject in by_number
+            if (subject := self._subjects.get(x.subject))
         ]
-
-    def _take(self, fold: Fold, some: Iterable[Event]) -> None:
-        try:
-            fold.take(some)
-        except (AttributeError, LookupError, TypeError, ValueError) as cause:
-            raise UnreadableRow("A row differs from what was written.") from cause
 
     def _implied(
         self, connection: Connection, heads: Sequence[Event]
     ) -> dict[int, Sequence[tuple[Subject, str]]]:
         """Return the tools with implied events of these rows, by position."""
-        if not heads:
-            return {}
         implied: dict[int, Sequence[tuple[Subject, str]]] = {}
         offered: dict[Subject, list[tuple[Subject, str]]] = {}  # until a tool of the source changes
         positions = {x.position for x in heads}
         first = min(positions)
         last = max(x.position + (x.followed_by or 0) for x in heads)
-        fold = self.fold_at(connection, first - 1, Range(changes=INVENTORY))
+        fold = self.fold_at(connection, first - 1)
         event_range = Range(after=first - 1, until=last, changes=INVENTORY)
         listed = [x for some in self._portions(connection, event_range) for x in some]
         for number, event in enumerate(listed):
@@ -390,10 +379,3 @@ def _restrict_row(row: LogRow, event_range: Range) -> LogRow:
         implied = zip(tools, replace(row, tools=tools).implied(), strict=True) if tools else ()
         tools = [x for x, y in implied if has_text(y, event_range.text)]
     return replace(row, tools=tools, is_in_range=is_in_range)
-
-
-def write_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
-    """Write the state at a position."""
-    key = {"project": project, "position": position}
-    row = {**key, "version": Fold.version, "records": pack_fold(fold)}
-    insert_missing(connection, snapshots, [row], update="records")

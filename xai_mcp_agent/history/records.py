@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from ..core.events import CLOSED
-from ..core.tools import FEATURES, ItemKey, Tool
+from ..core.tools import FEATURES
 from .event import Event, Subject
-from .usage import NO_USAGE, FinishedUse, Usage
+from .usage import NO_USAGE, Usage
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would offer it. gone: its source lacks it."""
@@ -28,8 +28,7 @@ class ToolRecord:
     `definition` is the digest of its last definition. `reason` says why it is not `available`, and
     `unavailable_since` since when. `accepted` is the digest of the accepted definition. `is_held`
     is not in the history: `policy.decisions` sets it if a lock holds the tool back. `updated` is
-    the time of the last change of the definition, `last_seen` of the last report; for an unchanged
-    listing of the whole source use the function `last_seen`.
+    the time of the last change of the definition, `last_seen` of the last listing that had it.
     """
 
     subject: Subject
@@ -37,7 +36,7 @@ class ToolRecord:
     updated: datetime
     last_seen: datetime
     definition: str = ""
-    is_available: bool = False
+    state: ToolState = "gone"
     unavailable_since: datetime | None = None
     reason: str = ""
     is_enabled: bool = True
@@ -49,6 +48,16 @@ class ToolRecord:
     def name(self) -> str:
         """Return its name at its source."""
         return self.subject.tool or ""
+
+    @property
+    def is_available(self) -> bool:
+        """Return whether it can be called now."""
+        return self.state == "available"
+
+    @property
+    def is_offered(self) -> bool:
+        """Return whether the last listing of its source had it; the source may be disconnected."""
+        return bool(self.definition) and self.state != "gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,54 +94,6 @@ class SourceRecord:
     def is_connected(self) -> bool:
         """Return whether any run has it connected."""
         return bool(self.runs)
-
-    def without(self, run: str) -> SourceRecord:
-        """Return the record after one run has closed it."""
-        return replace(self, runs=tuple(x for x in self.runs if x != run))
-
-
-def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
-    """Return the state of a tool; `source` is its own, or None for tools without a connection."""
-    if tool.is_available:
-        return "available"
-    if source is None or source.is_connected:
-        return "gone"
-    # Equal times mean that it was lost with its source.
-    return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
-
-
-def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
-    """Return when a tool was last there: an unchanged listing updates only its source's record."""
-    if source is None or source.last_sync is None or state_of(tool, source) == "gone":
-        return tool.last_seen
-    return source.last_sync  # not the later one: a clock may have been set back
-
-
-def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
-    """Return whether the last listing of its source had it; the source may be disconnected."""
-    return bool(tool.definition) and state_of(tool, source) != "gone"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceState:
-    """Earlier state of a source: itself, and all the tools it ever had."""
-
-    source: SourceRecord | None
-    tools: Mapping[ItemKey, ToolRecord]
-
-    def missing_tools(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
-        """Return the tools of the last listing that are missing now, also after a loss."""
-        missing = sorted(self.tools.keys() - listed.keys())
-        return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
-
-    def new_tools(self, listed: Mapping[ItemKey, Tool]) -> list[Tool]:
-        """Return the tools that are new in this listing."""
-        earlier = self.tools
-        return [
-            tool
-            for key, tool in listed.items()
-            if key not in earlier or not is_offered(earlier[key], self.source)
-        ]
 
 
 @dataclass
@@ -175,14 +136,13 @@ class Fold:
                 # Most events are calls, and change only the usage: they are folded together, below.
                 calls.setdefault(subject, []).append(event)
             elif subject.tool is None:
-                self.sources[subject] = fold_source(self.sources.get(subject), event)
+                self.sources[subject] = _fold_source(self.sources.get(subject), event)
             else:
                 source = self.sources.get(subject.anchor)
-                self._put(fold_tool(self.plain_tool(subject), event, source))
+                self._put(_fold_tool(self.plain_tool(subject), event, source))
         for subject, events_of_tool in calls.items():
             record = self._tools[subject.anchor][subject]
-            usage = record.usage.with_calls(map(_call, events_of_tool))
-            self._put(replace(record, usage=usage))
+            self._put(replace(record, usage=record.usage.with_calls(events_of_tool)))
         return self
 
     def tool(self, subject: Subject) -> ToolRecord | None:
@@ -190,9 +150,10 @@ class Fold:
         record = self.plain_tool(subject)
         return record and _with_source(record, self.sources.get(subject.anchor))
 
-    def require(self, subject: Subject) -> ToolRecord:
-        """Return the record of a known tool."""
-        return _with_source(self._tools[subject.anchor][subject], self.sources.get(subject.anchor))
+    def tools_of(self, source: Subject) -> dict[Subject, ToolRecord]:
+        """Return the records of all tools that a source ever had, like `tool`."""
+        record, tools = self.sources.get(source), self._tools.get(source, {})
+        return {x: _with_source(tool, record) for x, tool in tools.items()}
 
     @property
     def count(self) -> int:
@@ -209,16 +170,9 @@ class Fold:
 
     def offered(self, source: Subject) -> list[tuple[Subject, str]]:
         """Return the tools that a source offers, by name, with the digests of their definitions."""
-        tools = [x for x in self._tools.get(source, {}).values() if x.is_available and x.definition]
+        tools = [x for x in self._tools.get(source, {}).values() if x.is_offered]
         tools.sort(key=lambda x: (x.subject.kind.name, x.name))
         return [(x.subject, x.definition) for x in tools]
-
-    def source_state(self, source: Subject) -> SourceState:
-        """Return the state of a source and of all the tools it ever had."""
-        record, tools = self.sources.get(source), self._tools.get(source, {})
-        return SourceState(
-            record, {x.subject.item: _with_source(x, record) for x in tools.values()}
-        )
 
     def forget(self, tools: Iterable[Subject]) -> None:
         """Remove these tools."""
@@ -238,11 +192,6 @@ class Fold:
         self._tools.setdefault(record.subject.anchor, {})[record.subject] = record
 
 
-def records_of(events: Iterable[Event]) -> Records:
-    """Return the records of these events alone."""
-    return Fold().take(events).records()
-
-
 def is_usual_end(reason: str) -> bool:
     """Return whether a source is not connected only because nothing needs it now."""
     return reason.casefold() in _AS_USUAL
@@ -256,19 +205,19 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
     if source.is_connected:
         return tool if tool.last_seen == time else replace(tool, last_seen=time)
     return replace(
-        tool, is_available=False, unavailable_since=source.disconnected_since,
+        tool, state="at rest", unavailable_since=source.disconnected_since,
         reason=source.reason, last_seen=time,
     )  # fmt: skip
 
 
-def fold_source(before: SourceRecord | None, event: Event) -> SourceRecord:
+def _fold_source(before: SourceRecord | None, event: Event) -> SourceRecord:
     """Return the source after this event."""
     record = before or SourceRecord(event.subject, event.time)
     match event.change:
         case "connected" | "reconnected" | "refreshed":
             return _listed(record, event)
         case "left":
-            return record.without(event.run)
+            return replace(record, runs=tuple(x for x in record.runs if x != event.run))
         case "disconnected":
             return replace(record, runs=(), disconnected_since=event.time, reason=event.reason)
         case "failed":
@@ -277,21 +226,24 @@ def fold_source(before: SourceRecord | None, event: Event) -> SourceRecord:
             return record
 
 
-def fold_tool(
-    before: ToolRecord | None, event: Event, source: SourceRecord | None = None
-) -> ToolRecord:
+def _fold_tool(before: ToolRecord | None, event: Event, source: SourceRecord | None) -> ToolRecord:
     """Return the tool after this event, as `Fold` has it; `source` has been folded before."""
     subject, time = event.subject, event.time
     if before is None and event.change in ("seeded", "discovered"):  # many at a first connect
-        return ToolRecord(subject, time, time, time, event.definition or "", is_available=True)
+        return ToolRecord(subject, time, time, time, event.definition or "", "available")
     record = before or ToolRecord(subject, time, time, time)
     match event.change:
-        case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
-            return _reported(record, event, source)
+        case "seeded" | "discovered" | "changed" | "returned":
+            return _reported(record, event)
         case "unavailable":
-            return _lost(record, event, source)
+            # It was in the listing before the one without it.
+            before_it = source.synced_before if source and record.is_available else None
+            return replace(
+                record, state="gone", unavailable_since=time, reason=event.reason,
+                last_seen=before_it or record.last_seen,
+            )  # fmt: skip
         case "called":
-            return replace(record, usage=record.usage.with_calls([_call(event)]))
+            return replace(record, usage=record.usage.with_calls([event]))
         case "begun":
             return replace(record, usage=replace(record.usage, unknown=record.usage.unknown + 1))
         case "enabled" | "disabled":
@@ -300,11 +252,6 @@ def fold_tool(
             return replace(record, accepted=event.definition or "")
         case _:
             return record
-
-
-def _call(event: Event) -> FinishedUse:
-    payload = event.payload
-    return FinishedUse(event.time, payload.get("seconds", 0.0), payload.get("error", ""))
 
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:
@@ -328,30 +275,14 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
     )
 
 
-def _reported(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
+def _reported(record: ToolRecord, event: Event) -> ToolRecord:
     is_new = event.definition != record.definition
-    if not is_new and record.is_available and source is not None:
-        return record  # the record of its source has the time
     return replace(
         record,
         definition=event.definition or "",
-        is_available=True,
+        state="available",
         unavailable_since=None,
         reason="",
         updated=event.time if is_new else record.updated,
         last_seen=event.time,
     )
-
-
-def _lost(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
-    """Return the tool after it was lost with its source, or was no longer listed."""
-    last_time = record.last_seen
-    if source is not None:
-        if not source.is_connected and source.disconnected_since == event.time:
-            return record
-        before = source.synced_before if source.last_sync == event.time else source.last_sync
-        last_time = before or last_time if record.is_available else last_time
-    return replace(
-        record, is_available=False, unavailable_since=event.time, reason=event.reason,
-        last_seen=last_time,
-    )  # fmt: skip

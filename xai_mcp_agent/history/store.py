@@ -33,7 +33,7 @@ from .forks import at_fork, unforked
 from .place import KINDS, SWITCHED_OFF, Place, identity_of, project_of
 from .tables import UnreadableRow, facts, metadata, projects
 
-_VERSION = 9
+_VERSION = 10
 """Version of the tables. There are no migrations before the first release."""
 
 # Processes that create a database at the same moment lock each other out.
@@ -181,14 +181,14 @@ class Store:
         try:
             with self._in_use, self._engine.connect() as connection:
                 yield connection
-        except SQLAlchemyError as raised:
+        except (SQLAlchemyError, UnicodeDecodeError) as raised:
             self.is_damaged |= is_damage(raised) or self._is_damaged_by_check(raised)
             if not self.is_damaged and is_mistake(raised):
                 raise
             cause = UnreadableRow("The file is damaged.") if self.is_damaged else raised
             raise failure(self.place, cause) from cause
 
-    def _is_damaged_by_check(self, raised: SQLAlchemyError) -> bool:
+    def _is_damaged_by_check(self, raised: Exception) -> bool:
         """Return whether `quick_check` finds the file damaged."""
         if self.place.file is None or not may_be_damage(raised):
             return False

@@ -121,6 +121,7 @@ projects = Table(
     Column("id", Integer, primary_key=True),
     Column("repo_hash", String(64), nullable=False, unique=True),
     Column("name", AsciiText, nullable=False),
+    Column("pruned", Moment),
 )
 
 runs = Table(
@@ -150,11 +151,10 @@ subjects = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("project", Integer, nullable=False),
-    Column("digest", _Digest, nullable=False),
     Column("kind", String(40), nullable=False),
     Column("source_name", AsciiText, nullable=False),
     Column("tool", AsciiText),
-    Index("subjects_by_digest", "project", "digest", unique=True),
+    Index("subjects_of_a_project", "project", "id"),
     sqlite_autoincrement=True,  # numbers are not reused: processes cache them
 )
 """The sources and tools that events are about, by number."""
@@ -217,18 +217,15 @@ vectors = Table(
 learned = Table(
     "xai_mcp_learned",
     metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("scope", _Digest, primary_key=True),  # of the toolbelt, whose name may be long
-    Column("topic", _Digest, primary_key=True),  # of the tool
     Column("id", String(32), primary_key=True),
+    Column("project", Integer, nullable=False),
+    Column("subject", Integer, nullable=False),
     Column("toolbelt", AsciiText, nullable=False),
-    Column("tool_kind", String(40), nullable=False),
-    Column("source_name", AsciiText, nullable=False),
-    Column("tool", AsciiText, nullable=False),
     Column("words", AsciiText, nullable=False),
     Column("times", Integer, nullable=False),
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
+    Index("learned_of_a_tool", "project", "subject"),
 )
 """Learned requests of tools. Not in the log, so that they can be deleted."""
 

@@ -7,22 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
-from .event import Subject
+from .event import Event, Subject
 
 # Each bucket is this much wider than the one before, so that a duration is known to 5 %.
 _BUCKET_GROWTH = math.log(1.05)
 _SHORTEST_SECONDS = 1e-6
 _RECENT = 500  # calls in a window; a percentile covers this one and the one before
-
-
-class FinishedUse(NamedTuple):
-    """A finished call; `error` is "" if it succeeded."""
-
-    time: datetime
-    seconds: float
-    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +79,7 @@ class Usage:
         recent.update(self.durations)
         return recent
 
-    def with_calls(self, new_calls: Iterable[FinishedUse]) -> Usage:
+    def with_calls(self, new_calls: Iterable[Event]) -> Usage:
         """Return the usage after some more calls, in order."""
         calls, errors, last_error = self.calls, self.errors, self.last_error
         last_executed, total_seconds = self.last_executed, self.total_seconds
@@ -99,12 +90,12 @@ class Usage:
                 durations, before, room = {}, durations, _RECENT
             room -= 1
             calls += 1
-            last_executed = call.time
-            total_seconds += call.seconds
-            bucket = math.floor(math.log(max(call.seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
+            last_executed, seconds = call.time, call.payload.get("seconds", 0.0)
+            total_seconds += seconds
+            bucket = math.floor(math.log(max(seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
             durations[bucket] = durations.get(bucket, 0) + 1
-            if call.error:
-                errors, last_error = errors + 1, call.error
+            if error := call.payload.get("error"):
+                errors, last_error = errors + 1, error
         return Usage(
             calls, errors, last_error, last_executed, total_seconds, durations, before, self.unknown
         )  # fmt: skip

@@ -120,8 +120,7 @@ class UsageMemory:
         toolbelt = toolbelt or _DEFAULT_TOOLBELT
         new = [x for x in dict.fromkeys(requests) if _asks(x) and self._is_new(toolbelt, key, x)]
         if new:
-            subject = tool_subject(key)
-            self.recorder.learn(lambda learning, time: learning.learn(subject, toolbelt, new, time))
+            self.recorder.learn(tool_subject(key), toolbelt, new)
 
     def follow(self, toolbelt: str) -> None:
         """Start reading the remembered requests, at the start of a run. Returns at once."""

@@ -12,7 +12,7 @@ from ..core.json import JsonObject, clip
 from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
 from ..history.event import Subject
-from ..history.records import Records, SourceRecord, ToolRecord, last_seen, state_of
+from ..history.records import Records, SourceRecord, ToolRecord
 from ..history.usage import Usage
 from ..policy.review import INSTRUCTIONS, Choice, Review
 from .history import NOTHING
@@ -118,7 +118,7 @@ def records_text(records: Records, width: int, server: str | None = None) -> str
         source = records.sources.get(subject)
         out += wrap(_source_line(subject, source, tools), width, "", "    ")
         for tool in tools:
-            for number, line in enumerate(_tool_lines(tool, source)):
+            for number, line in enumerate(_tool_lines(tool)):
                 out += wrap(line, width, "      " if number else "  ", "      ")
     return "\n".join(out) or NOTHING
 
@@ -134,14 +134,11 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
             _source_json(x) for subject, _ in sources if (x := records.sources.get(subject))
         ],
         "tools": [
-            _tool_json(tool, records.sources.get(subject))
-            for subject, tools in sources
-            for tool in tools
-            if tool.subject.is_tool
+            _tool_json(tool) for _, tools in sources for tool in tools if tool.subject.is_tool
         ],
         "features": [
-            _feature_json(tool, records.sources.get(subject))
-            for subject, tools in sources
+            _feature_json(tool)
+            for _, tools in sources
             for tool in tools
             if not tool.subject.is_tool
         ],
@@ -168,18 +165,16 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
         tools.setdefault(tool.subject.anchor, []).append(tool)
     some = (x for x in tools if server in (None, x.source_name))
     subjects = sorted(some, key=lambda x: (x.kind.connects, x.source, x.kind.name))
-    return [(x, _sort(tools[x], records.sources.get(x))) for x in subjects]
+    return [(x, sorted(tools[x], key=_rank)) for x in subjects]
 
 
-def _sort(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
-    """Sort tools by name, with former tools last."""
-    return sorted(
-        tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
-    )
+def _rank(tool: ToolRecord) -> tuple[bool, bool, str]:
+    """Return a key that sorts tools by name, with former tools last."""
+    return not tool.subject.is_tool, tool.state == "gone", tool.name
 
 
 def _source_line(subject: Subject, source: SourceRecord | None, tools: list[ToolRecord]) -> str:
-    present = Counter(x.subject.kind.item for x in tools if state_of(x, source) != "gone")
+    present = Counter(x.subject.kind.item for x in tools if x.state != "gone")
     offered = counts({"tool": present.pop("tool", 0), **present})
     if source is None:
         return f"{subject.source_name}{_KINDS.get(subject.kind, '')}: {offered}"
@@ -201,12 +196,12 @@ def _failures_text(source: SourceRecord) -> str:
     return f" ({source.failures:,} failures)" if source.failures > 1 else ""
 
 
-def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
+def _tool_lines(tool: ToolRecord) -> Iterator[str]:
     if tool.subject.is_tool:
         yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
     else:
         yield f"{tool.name} ({tool.subject.kind.item})"
-    if state_of(tool, source) == "gone":
+    if tool.state == "gone":
         since = f" since {time_text(x)}" if (x := tool.unavailable_since) else ""
         yield f"gone{since}: {_short(tool.reason)}"
 
@@ -245,20 +240,20 @@ def _source_json(record: SourceRecord) -> JsonObject:
     }
 
 
-def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
+def _tool_json(record: ToolRecord) -> JsonObject:
     usage = record.usage
     return {
         "name": record.name,
         "server": record.subject.source_name,
         "kind": record.subject.kind.name,
-        "state": state_of(record, source),
+        "state": record.state,
         "unavailable_since": utc_text(record.unavailable_since),
         "reason": record.reason,
         "is_enabled": record.is_enabled,
         "is_held": record.is_held,
         "created": utc_text(record.created),
         "updated": utc_text(record.updated),
-        "last_seen": utc_text(last_seen(record, source)),
+        "last_seen": utc_text(record.last_seen),
         "definition": record.definition,
         "accepted": record.accepted,
         "calls": usage.calls,
@@ -272,8 +267,8 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
     }
 
 
-def _feature_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
-    fields = _tool_json(record, source)
+def _feature_json(record: ToolRecord) -> JsonObject:
+    fields = _tool_json(record)
     names = ("name", "server", "kind", "state", "unavailable_since", "reason", "created", "updated")
     return {x: fields[x] for x in (*names, "last_seen", "definition")}
 

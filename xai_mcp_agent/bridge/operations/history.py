@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -14,6 +14,7 @@ import anyio.to_thread
 from ...catalog.entry import Refreshed
 from ...core.errors import BadSetting, StoreFailed, XaiMcpError
 from ...core.tools import Tool
+from ...history.event import At, Range
 from ...history.place import StoreStatus
 from ..context import OperationContext
 from ..flows import MOST_FLOWS, flows_around
@@ -23,15 +24,12 @@ from .tools import Tools
 if TYPE_CHECKING:
     from ...history.event import Event
     from ...history.graph import Graph
-    from ...history.history import History, When
+    from ...history.history import History
     from ...history.records import Records, ToolRecord
     from ...history.tool_changes import ToolChanged, Version
     from ...history.usage import Stats
 
 T = TypeVar("T")
-
-At: TypeAlias = datetime | int | None
-"""A point of the history: a time, an event's position, or now. A time without a zone is local."""
 
 # Enough for a million events on a busy machine with a slow disk.
 ANSWER_SECONDS = 120.0
@@ -88,14 +86,10 @@ class HistoryOperations(Tools, Reading):
         """
         if limit is not None and limit < 0:
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
-        since = with_zone(since)
 
         def events(history: History) -> list[Event]:
-            # loads SQLAlchemy, as everything in that thread does
-            from ...history.events_table import Range
-
             history.check_agent(agent)
-            last = history.position_of(when(until))
+            last = history.position_of(until)
             event_range = Range(
                 since=since, after=after, until=last, failed=failed, agent=agent, text=text,
                 limit=limit,
@@ -110,7 +104,7 @@ class HistoryOperations(Tools, Reading):
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
         """
-        records = await self.look_up(lambda history: history.records(when(at)))
+        records = await self.look_up(lambda history: history.records(at))
         if at is None:
             await self.engine.decisions.read()
             records.tools = {x: self._with_decisions(y) for x, y in records.tools.items()}
@@ -124,9 +118,7 @@ class HistoryOperations(Tools, Reading):
         Raises:
             StoreFailed: as `records`.
         """
-        return await self.answer(
-            lambda history: history.stats(with_zone(since)), from_any_file=True
-        )
+        return await self.answer(lambda history: history.stats(since), from_any_file=True)
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """Return what is known of one tool: since when it exists, its calls and failures.
@@ -148,9 +140,7 @@ class HistoryOperations(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        return await self.look_up(
-            lambda history: history.changes(server, tool, when(before), when(after))
-        )
+        return await self.look_up(lambda history: history.changes(server, tool, before, after))
 
     async def versions(self, server: str, tool: str) -> list[Version]:
         """Return every definition that a tool had, the first one first, with the differences.
@@ -181,9 +171,9 @@ class HistoryOperations(Tools, Reading):
             await self.engine.decisions.read()
             is_off = self.engine.decisions.is_off
         if server is None and tool is None:
-            graph = await self.look_up(lambda history: history.graph(when(at)))
+            graph = await self.look_up(lambda history: history.graph(at))
             return graph.marked(is_off) if is_off else graph
-        tool_graph = await self.look_up(lambda history: history.tool_graph(when(at), server, tool))
+        tool_graph = await self.look_up(lambda history: history.tool_graph(at, server, tool))
         # In a thread: it reads thousands of tools.
         around = partial(flows_around, tool_graph, is_off, limit)
         return await anyio.to_thread.run_sync(around)
@@ -236,9 +226,7 @@ class HistoryOperations(Tools, Reading):
         changes: Sequence[ToolChanged] | None = None
         if not trouble:
             try:
-                changes = await self.answer(
-                    lambda history: history.changes(server, None, when(position), when(None))
-                )
+                changes = await self.answer(lambda history: history.changes(server, None, position))
             except StoreFailed as reason:
                 trouble = str(reason)
         difference = None if changes is None else tuple(changes)
@@ -258,21 +246,5 @@ class HistoryOperations(Tools, Reading):
         return self.engine.decisions.record_with_decisions(record, lock)
 
 
-def with_zone(moment: datetime | None) -> datetime | None:
-    """Return the time with its zone; without one it is local."""
-    return moment.astimezone() if moment else None
-
-
-# The following functions run in the thread that owns the store. They load SQLAlchemy, which no
-# caller on a loop should wait for.
-
-
 def _nothing(_: History) -> None:
     pass
-
-
-def when(at: At) -> When:
-    """Return the requested point of the history. Loads SQLAlchemy."""
-    from ...history.history import When
-
-    return When(time=with_zone(at)) if isinstance(at, datetime) else When(position=at)

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from ...core.json import JsonObject
 from ...core.tools import Tool
-from ..event import Change, Event, Subject, item_of, tool_payload, usual_payload
-from ..records import SourceRecord, SourceState, ToolRecord, is_offered
+from ..event import Change, Event, Subject, tool_payload, usual_payload
+from ..records import SourceRecord, ToolRecord
 from ..wording import plain
-from .reports import Failed, Listed, ListingDigest, Lost, Seeded
+from .reports import Listed, ListingDigest, Lost, Seeded
 
 NOT_LISTED = "It is no longer listed."
 DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
 _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
-
-
-def listing_events(
-    report: Listed,
-    listing: ListingDigest,
-    before: SourceState,
-    renames: Mapping[Subject, Subject],
-    run: str,
-) -> Iterator[Event]:
-    """Yield the events of a listing. `renames` maps former tools to likely new ones."""
-    changes = [
-        *_changed(report, listing, before, renames),
-        *_vanished(report, listing, before, renames),
-    ]
-    source = source_event(report, listing, before.source, run)
-    is_of_all = report.connected or report.is_forced
-    yield replace(source, followed_by=len(changes)) if is_of_all else source
-    yield from changes
 
 
 def source_event(
@@ -52,8 +33,9 @@ def source_event(
     payload |= {"tool_count": counts.pop("tool", 0)}
     payload |= {f"{item}_count": number for item, number in sorted(counts.items())}
     payload["status"] = "connected"
-    again: Change = "reconnected" if report.connected else "refreshed"
-    change = "connected" if before is None else again
+    change: Change = "connected"
+    if before is not None:
+        change = "refreshed" if run in before.runs else "reconnected"
     return Event(subject, change, report.time, payload, definition=listing.inventory, run=run)
 
 
@@ -69,12 +51,6 @@ def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator
         )  # fmt: skip
 
 
-def failure_event(report: Failed) -> Event:
-    """Return the event of a source that could not be reached or listed."""
-    payload: JsonObject = {"status": "failed", "error": report.problem}
-    return Event(report.source, "failed", report.time, payload, reason=report.problem)
-
-
 def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
     """Yield events of tools that exist from the start."""
     for tool in report.tools:
@@ -82,42 +58,52 @@ def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
         yield Event(subject, "seeded", report.time, _payload(tool), definition=digests[tool.name])
 
 
-def _changed(
-    report: Listed, listing: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
+def tool_events(
+    report: Listed,
+    digests: Mapping[Subject, str],
+    listed: Mapping[Subject, Tool],
+    before: Mapping[Subject, ToolRecord],
+    renames: Mapping[Subject, Subject],
 ) -> Iterator[Event]:
+    """Yield the events of the `listed` tools that differ from `before`, and of missing ones.
+
+    `renames` maps former tools to likely new ones.
+    """
     former = {new: old for old, new in renames.items()}
-    for key, tool in sorted(listing.tools.items()):
-        digest = listing.digests[key]
-        change = _change_of(before.tools.get(key), digest, before.source)
+    for subject, tool in sorted(listed.items(), key=lambda x: x[0].item):
+        digest = digests[subject]
+        change = _change_of(before.get(subject), digest)
         if change != "confirmed":
-            subject = item_of(report.source, key)
             old = former.get(subject)
             yield Event(
                 subject, change, report.time, _payload(tool), definition=digest,
                 reason=f"Probably renamed from {_name(old)}." if old else "",
             )  # fmt: skip
-
-
-def _vanished(
-    report: Listed, listing: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
-) -> Iterator[Event]:
-    for record in before.missing_tools(listing.tools):
+    for subject in missing_tools(before, listed):
         reason = NOT_LISTED
-        if record.subject.is_tool and record.name in report.disabled:
+        if subject.is_tool and subject.tool in report.disabled:
             reason = DISABLED
-        elif new := renames.get(record.subject):
+        elif new := renames.get(subject):
             reason = f"{NOT_LISTED[:-1]}; probably renamed to {_name(new)}."
         payload = usual_payload("unavailable")
-        yield Event(record.subject, "unavailable", report.time, payload, reason=reason)
+        yield Event(subject, "unavailable", report.time, payload, reason=reason)
 
 
-def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:
+def missing_tools(
+    before: Mapping[Subject, ToolRecord], listed: Mapping[Subject, Tool]
+) -> list[Subject]:
+    """Return the tools of the last listing that are missing now, also after a loss."""
+    missing = [x for x, record in before.items() if record.is_offered and x not in listed]
+    return sorted(missing, key=lambda x: x.item)
+
+
+def _change_of(record: ToolRecord | None, digest: str) -> Change:
     """Return the change of a tool in a listing with this definition."""
     if record is None or not record.definition:
         return "discovered"
     if record.definition != digest:
         return "changed"
-    return "confirmed" if is_offered(record, source) else "returned"
+    return "confirmed" if record.is_offered else "returned"
 
 
 def _payload(tool: Tool) -> JsonObject:

@@ -37,20 +37,20 @@ from ..forks import unforked
 from ..place import Place
 from .call_journal import CallerFields, CallJournal, CallReport
 from .reports import (
-    Failed,
     Learned,
     Listed,
     Lost,
     RecordUpdate,
     Seeded,
     answer_event,
+    failure_event,
     refusal_event,
 )
 from .writer import HistoryWriter
 
 if TYPE_CHECKING:
     from ..history import History
-    from ..learned_rows import Learning
+    from ..learned_rows import LearnedFilter, LearnedRow
     from .report_writer import ReportWriter
 
 logger = logging.getLogger(__name__)
@@ -94,8 +94,6 @@ class HistoryRecorder:
         )
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
-        # Sources that have just connected; their first listing is their first event.
-        self._just_connected: set[str] = set()
         self._forced: set[str] = set()
         self.mask = mask
         # Cached by text: one agent makes many calls.
@@ -114,7 +112,6 @@ class HistoryRecorder:
             case SourceConnected(source, _, _, kind):
                 self._kinds[source] = kind
                 self._sessions[source] = event
-                self._just_connected.add(source)
             case InventoryChanged(source, inventory):
                 self._listed(source, inventory)
             case SourceLost(source, reason):
@@ -122,8 +119,8 @@ class HistoryRecorder:
                 self._writer.report(lost)
             case SourceUnreachable(source, problem, kind):
                 self._kinds[source] = kind
-                failed = Failed(self._subject(source), datetime.now(UTC), self.mask(problem))
-                self._writer.report(failed)
+                now, problem = datetime.now(UTC), self.mask(problem)
+                self._writer.report(failure_event(self._subject(source), now, problem))
 
     @contextmanager
     def writing_all(self, source: str) -> Generator[None]:
@@ -177,16 +174,16 @@ class HistoryRecorder:
         call = CallReport(_parts(key), time.time(), by, recorded, seconds, error, text, data)
         self._writer.report(call, self._journal.note(call, number))
 
-    def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
-        """Learn something in the writer thread. Returns at once."""
-        self._writer.report(Learned(datetime.now(UTC), learn))
+    def learn(self, tool: Subject, toolbelt: str, texts: Iterable[str]) -> None:
+        """Learn that a tool served requests in these words. Returns at once."""
+        self._writer.report(Learned(tool, datetime.now(UTC), toolbelt, tuple(texts)))
 
-    def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
+    def forget(self, which: LearnedFilter) -> Future[list[LearnedRow]]:
         """Delete learned requests, without a trace in the file.
 
         The future raises `StoreFailed` if the store cannot be used: then nothing is deleted.
         """
-        return self._writer.ask(lambda writer: writer.forget(forget))
+        return self._writer.ask(lambda writer: writer.forget(which))
 
     def record_decision(self, decision: Event) -> None:
         """Record a decision about a tool; see `decision_event`."""
@@ -257,13 +254,11 @@ class HistoryRecorder:
         self._journal.close()
 
     def _listed(self, source: str, inventory: Inventory) -> None:
-        just_connected, is_forced = source in self._just_connected, source in self._forced
-        self._just_connected.discard(source)
+        is_forced, session = source in self._forced, self._sessions.get(source)
         self._forced.discard(source)
-        session = self._sessions.get(source)
         self._writer.report(
             Listed(
-                self._subject(source), datetime.now(UTC), inventory.tools, just_connected,
+                self._subject(source), datetime.now(UTC), inventory.tools,
                 transport=session.transport if session else "",
                 title=self.mask(session.title) if session else "",
                 is_forced=is_forced,

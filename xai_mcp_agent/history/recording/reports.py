@@ -1,14 +1,14 @@
 """Reports to the writer thread, digests of listings, and the record updates it publishes.
 
-A report that does not depend on the state is an event already: a decision, an answer.
+A report that does not depend on the state is an event already: a decision, an answer, a failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ...core.approval import ApprovalAnswer
 from ...core.results import Prompt, Resource
@@ -25,13 +25,10 @@ from ..event import Change, Event, Subject, Teller, usual_payload
 from ..records import ToolRecord
 from .call_journal import CallerFields, CallReport
 
-if TYPE_CHECKING:
-    from ..learned_rows import Learning
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A source listed its tools: right after it `connected`, or again.
+    """A source listed its tools: right after it connected, or again.
 
     With `is_forced` every tool is recorded, even without changes. `disabled` are names that the
     settings exclude. `features` are its prompts and resources.
@@ -40,7 +37,6 @@ class Listed:
     source: Subject
     time: datetime
     tools: tuple[Tool, ...]
-    connected: bool = False
     transport: str = ""
     title: str = ""
     is_forced: bool = False
@@ -58,15 +54,6 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A source could not be reached or listed. Its records stay as they are."""
-
-    source: Subject
-    time: datetime
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class Seeded:
     """Tools that exist from the start, one of each name."""
 
@@ -77,13 +64,20 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Requests to learn for the search; `learn` stores them in the transaction of the reports."""
+    """A tool was useful for requests with these texts, for the search of a toolbelt."""
 
+    tool: Subject
     time: datetime
-    learn: Callable[[Learning, datetime], None] = field(repr=False)
+    toolbelt: str
+    texts: tuple[str, ...] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Learned | CallReport | Event
+Report: TypeAlias = Listed | Lost | Seeded | Learned | CallReport | Event
+
+
+def failure_event(source: Subject, time: datetime, problem: str) -> Event:
+    """Return the event of a source that could not be reached or listed."""
+    return Event(source, "failed", time, {"status": "failed", "error": problem}, reason=problem)
 
 
 def decision_event(
@@ -192,11 +186,3 @@ class RecordUpdate:
     complete: Collection[Subject] = ()
     listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
     was_requested: bool = False
-
-
-def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:
-    """Return these records by the sources they belong to."""
-    grouped: dict[Subject, dict[Subject, ToolRecord]] = {}
-    for record in records:
-        grouped.setdefault(record.subject.anchor, {})[record.subject] = record
-    return grouped
