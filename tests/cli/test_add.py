@@ -71,16 +71,12 @@ def test_an_entry_is_replaced_only_with_replace(file: Path, cli: Cli):
 
 def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: Cli):
     for words, text in (
-        ("htp:/example.org/mcp", "Write it with http:// or https://"),
-        ("https:example.org", "Write it with http:// or https://"),
         ("https://example.org/mcp more", "A URL needs no arguments"),
-        ("-e TOKEN=x https://example.org/mcp", "--env is of no use for a URL"),
-        ("--cwd / https://example.org/mcp", "--cwd is of no use for a URL"),
-        ("-H 'A: hush' -- some-server", "--header is of no use for a command"),
+        ("-e TOKEN=x https://example.org/mcp", "a server of type http has no env"),
+        ("-H 'A: hush' -- some-server", "a server of type stdio has no headers"),
         ("npx -y server", "Put -- before a command"),
         ("docker run -e A=b image", "Put -- before a command"),
         ("-- ''", ""),
-        ("-- srv \udcff", "not text in UTF-8"),
     ):
         assert "hush" not in cli(f"servers add new --no-check {words}").fails(text, status=2).err
     for name in ("a/b", "a\nb", "a\x1b[31mb", "canvas"):
@@ -134,7 +130,7 @@ def test_remove_deletes_one_server_and_keeps_everything_else(file: Path, cli: Cl
 
 def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: Cli):
     for beside, text in (
-        ({"functions": {"it": {"file": "evil.py"}}}, "xai-mcp-agent servers remove it"),
+        ({"functions": {"it": {"file": "evil.py"}}}, "remove it first"),
         ({"groups": {"it": {"tools": ["a/b"]}}}, "a group of this name"),
     ):
         file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")

@@ -26,10 +26,10 @@ from .frame import Command, Frame, Report
 from .output import line, replace_text, say
 from .settings_file import (
     check_free,
-    check_replaceable,
     notes_on_secrets,
     problem_of,
     problem_of_name,
+    read_entry,
     references,
     settings_and_file,
     tools_once,
@@ -44,14 +44,8 @@ _DASHES_FIRST = (
     "xai-mcp-agent servers add --json NAME -- npx -y some-server"
 )
 _TRAILING_FLAGS = ("--json", "--replace", "--no-check")  # ours, as servers hardly have them
-# one letter is a Windows drive
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)
-_ADVICE = {
-    "env": "Give it what it needs with --header, or leave --env out.",
-    "cwd": "Nothing is started: leave it out.",
-    "header": "Give it what it needs with --env, or the URL where it is.",
-}
 _NAME_FIX = "Add --replace to replace it, or choose another name."
+_REPLACE_FIX = "--replace replaces servers only: remove it first, or choose another name."
 
 OwnName = Annotated[str, Argument(help="Its name in your settings.")]
 Words = Annotated[
@@ -77,31 +71,6 @@ Replace = Annotated[
     bool, Option(help="Replace a server of this name, and the comments in its entry.")
 ]
 NoCheck = Annotated[bool, Option(help="Only write the entry; do not connect.")]
-
-
-def _check_texts(name: str, *words: str) -> None:
-    """Refuse a name that no command line can repeat, and text that is not UTF-8."""
-    if problem := problem_of_name(name):
-        raise typer.BadParameter(problem)
-    for word in words:
-        if any("\ud800" <= x <= "\udfff" for x in word):
-            raise typer.BadParameter(f"{word!r} is not text in UTF-8.")
-
-
-def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> None:
-    """Refuse an address that is not a URL, and options that do not fit the kind of server."""
-    first = words[0].strip()
-    if not is_url(first) and _ADDRESS.match(first):
-        raise typer.BadParameter(
-            f"{first.partition('/')[0]!r} is not the beginning of a server's address. Write it "
-            "with http:// or https://, such as https://example.com/mcp."
-        )
-    if is_url(first) and len(words) > 1:
-        raise typer.BadParameter("A URL needs no arguments: leave out what comes after it.")
-    useless, why = (("env", "cwd"), "a URL") if is_url(first) else (("header",), "a command")
-    for option in useless:
-        if options[option]:
-            raise typer.BadParameter(f"--{option} is of no use for {why}. {_ADVICE[option]}")
 
 
 class AddCommand(Command):
@@ -152,13 +121,10 @@ def add(
     """
     if not words or not words[0].strip():
         raise typer.BadParameter(_what_is_missing(name))
-    _check_texts(name, cwd, *words, *(env or []), *(header or []))
-    _check_fitting(words, env=env, header=header, cwd=cwd)
+    if problem := problem_of_name(name):
+        raise typer.BadParameter(problem)
     loaded, file = settings_and_file(frame.settings)
-    if replace:
-        check_replaceable(name, loaded, file)
-    else:
-        check_free(name, loaded, file, _NAME_FIX)
+    check_free(name, loaded, file, _REPLACE_FIX if replace else _NAME_FIX, replaces=replace)
     entry = _entry(words, env or [], header or [], transport, cwd)
     missing = _missing_variables(name, entry, file)
     backup = write_server(file, name, entry, replaces=replace)
@@ -181,8 +147,11 @@ def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
         SettingsError: it cannot be used, whatever their values.
     """
     variables = references(entry)
-    if problem := problem_of(name, entry, file, variables):
+    read = read_entry(name, entry, file, variables)
+    if problem := read.problems.get(name):
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
+    if read.notes:  # such as an option that does not fit its kind
+        raise typer.BadParameter(read.notes[0])
     return [x for x in variables if problem_of(name, entry, file, {*variables} - {x})]
 
 
@@ -196,6 +165,8 @@ def _what_is_missing(name: str) -> str:
 def _entry(
     words: Sequence[str], env: Sequence[str], headers: Sequence[str], transport: str, cwd: str
 ) -> JsonObject:
+    if is_url(words[0]) and len(words) > 1:
+        raise typer.BadParameter("A URL needs no arguments: leave out what comes after it.")
     entry = entry_of(words) if cwd else _with_file_paths(entry_of(words))
     kind = {"type": transport} if transport else {}
     options: JsonObject = {**kind, **entry}

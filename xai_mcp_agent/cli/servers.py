@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
-from ..bridge.faces import Bridge
-from ..bridge.operations import Operations
-from ..core.events import SourceStatus
 from ..core.json import JsonObject
 from ..core.tools import MCP
 from ..settings.load import load_settings
@@ -19,11 +14,7 @@ from ..settings.models import Settings
 from ..views.servers import marks_text, status_json, status_text, store_json, store_text
 from ..views.tools import unknown_text
 from .component_files import clash_lines, find_clashes
-from .frame import LOOK, Frame, Report, StoreFrame, no_settings
-from .output import say
-
-if TYPE_CHECKING:
-    from ..policy.suspicion import Mark
+from .frame import LOOK, Frame, Report, StoreFrame, connect, no_settings
 
 
 def list_servers(frame: Frame) -> Report:
@@ -73,59 +64,28 @@ def check(
     with frame.bridge(*(only or ())) as (bridge, names):
         for name in names:
             bridge.settings.source(name)
-        if bridge.settings.file and not frame.as_json:
-            say(f"Servers in {bridge.settings.file}:")
-        statuses = _connect(bridge, names, shows=not frame.as_json)
-        marks = None
-        if descriptions:
-            marks = [x for x in bridge.marks() if not names or x.source in names]
-        unknown = bridge.decisions_trouble()
-        failed = bool(unknown) or any(x.error for x in statuses)
-        status = 1 if failed else LOOK if marks else 0
-        return _report(bridge, statuses, marks, unknown, status)
-
-
-def _connect(bridge: Bridge, only: Sequence[str], *, shows: bool) -> list[SourceStatus]:
-    """Connect these servers, or all, at once; print each as soon as it is ready or has failed."""
-    names = [x for x in bridge.usable_servers() if not only or x in only]
-    waiting: dict[Future[Any], str] = {bridge.submit(Operations.wait_for, n): n for n in names}
-    printed: set[str] = set()
-    for future in as_completed(waiting):
-        future.result()
-        name = waiting[future]
-        if shows:
-            _print_statuses(x for x in bridge.servers() if x.name == name)
-        printed.add(name)
-    statuses = [x for x in bridge.servers() if not only or x.name in only]
-    if shows:
-        _print_statuses(x for x in statuses if x.name not in printed)
-    return statuses
-
-
-def _print_statuses(statuses: Iterable[SourceStatus]) -> None:
-    for status in statuses:
-        say("\n".join(f"  {line}" for line in status_text(status).splitlines()))
-
-
-def _report(
-    bridge: Bridge,
-    statuses: Sequence[SourceStatus],
-    marks: list[Mark] | None,
-    unknown: str,
-    status: int,
-) -> Report:
-    """Report the store, the decisions and clashes as text, and everything as JSON."""
-    settings, store = bridge.settings.file, bridge.store()
-    clashes = find_clashes(Path(), *([Path(settings).parent] if settings else []))
-    lines = [marks_text(marks)] if marks is not None else []
+        connect(bridge, [x for x in bridge.usable_servers() if x in names or not names])
+        statuses = [x for x in bridge.servers() if x.name in names or not names]
+        marks = bridge.marks(*names) if descriptions else None
+        unknown, renamed, store = (
+            bridge.decisions_trouble(),
+            bridge.unused_decisions(),
+            bridge.store(),
+        )
+        settings = bridge.settings
+    clashes = find_clashes(Path(), *([Path(settings.file).parent] if settings.file else []))
+    lines = [f"Servers in {settings.file}:"] if settings.file else []
+    lines += [f"  {x}" for status in statuses for x in status_text(status).splitlines()]
+    lines += [marks_text(marks)] if marks is not None else []
     lines += [store_text(store), *([unknown_text(unknown)] if unknown else [])]
-    renamed = bridge.unused_decisions()
-    lines += [f"note: {x}" for x in (*bridge.settings.notes, *([renamed] if renamed else []))]
+    lines += [f"note: {x}" for x in (*settings.notes, *([renamed] if renamed else []))]
     json = {
-        "settings": settings,
+        "settings": settings.file,
         "servers": [status_json(x, marks) for x in statuses],
         "clashes": clashes,
         "store": store_json(store),
         "decisions": unknown,
     }
-    return Report(json, "\n".join([*lines, *clash_lines(clashes)]), status=status)
+    failed = bool(unknown) or any(x.error for x in statuses)
+    text = "\n".join([*lines, *clash_lines(clashes)])
+    return Report(json, text, status=1 if failed else LOOK if marks else 0)

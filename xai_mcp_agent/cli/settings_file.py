@@ -53,31 +53,22 @@ def problem_of_name(name: str) -> str:
     )
 
 
-def check_free(name: str, loaded: Settings, file: Path, fix: str) -> None:
-    """Refuse a name that a source or a group has.
+def check_free(
+    name: str, loaded: Settings, file: Path, fix: str, *, replaces: bool = False
+) -> None:
+    """Refuse a name that a source or a group has; an MCP server may be replaced.
 
     Raises:
         SettingsError: the name is taken; `fix` says what to do.
     """
-    if name in (*loaded.names, *loaded.group_names):
-        raise SettingsError(str(file), name, "there is a source of this name already.", fix)
-
-
-def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
-    """Refuse a name that anything but an MCP server has: it would stay beside the server.
-
-    Raises:
-        SettingsError: the name is taken; says by what.
-    """
-    if name in loaded.group_names:
-        problem = "there is a group of this name, which a server cannot replace."
-        raise SettingsError(str(file), name, problem, "Choose another name.")
-    sections = sections_with(file, name) if file.exists() else []
-    if other_sections := [x for x in sections if x in SECTIONS and x != _SERVERS]:
-        problem = "there is a source of this name, which is not an MCP server and would stay."
-        command = shell_command("xai-mcp-agent", "servers", "remove", name)
-        fix = f"Take it out first ({command}), or choose another name."
-        raise SettingsError(str(file), f"{other_sections[0]}.{name}", problem, fix)
+    is_taken = name in (*loaded.names, *loaded.group_names)
+    if is_taken and replaces:
+        others = {*SECTIONS} - {_SERVERS}  # the source would stay beside the server
+        is_other = not others.isdisjoint(sections_with(file, name))
+        is_taken = is_other or name in loaded.group_names
+    if is_taken:
+        problem = "there is a source or a group of this name already."
+        raise SettingsError(str(file), name, problem, fix)
 
 
 def references(entry: JsonObject) -> list[str]:
@@ -85,14 +76,18 @@ def references(entry: JsonObject) -> list[str]:
     return list(dict.fromkeys(_REFERENCE.findall(str(entry))))
 
 
+def read_entry(name: str, entry: JsonObject, file: Path, variables: Iterable[str] = ()) -> Settings:
+    """Return the settings of a file with this entry alone, once these variables are set."""
+    environ = {**os.environ, **dict.fromkeys(variables, "x")}
+    document = {_SERVERS: {name: entry}}
+    return settings_from(document, file=str(file), folder=file.parent, environ=environ)
+
+
 def problem_of(
     name: str, entry: JsonObject, file: Path, variables: Iterable[str] = ()
 ) -> SettingsError | None:
     """Return the problem a run would have with an entry, once these variables are set."""
-    environ = {**os.environ, **dict.fromkeys(variables, "x")}
-    document = {_SERVERS: {name: entry}}
-    read = settings_from(document, file=str(file), folder=file.parent, environ=environ)
-    return read.problems.get(name)
+    return read_entry(name, entry, file, variables).problems.get(name)
 
 
 def write_server(
@@ -183,9 +178,7 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: it cannot be used.
     """
-    document = {_SERVERS: {name: entry}}
-    loaded = settings_from(document, file=str(file), folder=file.parent)
-    with Bridge(loaded, store="off") as bridge:
+    with Bridge(read_entry(name, entry, file), store="off") as bridge:
         bridge.settings.source(name)
         connect(bridge, [name])
         return bridge.list_tools(name)

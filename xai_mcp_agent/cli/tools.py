@@ -235,16 +235,12 @@ def _records_then(frame: StoreFrame, server: str | None, at: At) -> Report:
 
 def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:
     """Connect the servers, and return why some failed, by name."""
-    names = [x for x in bridge.usable_servers() if server in (None, x)]
-    if names:
-        bridge.connect(*names, wait=True)
-    failed = {x: str(p) for x, p in bridge.settings.problems.items() if server in (None, x)}
-    for name in names:
-        try:
-            bridge.list_tools(name)
-        except XaiMcpError as reason:
-            failed[name] = str(reason)
-    return failed
+    if server is not None and server not in bridge.settings.names:
+        return {}
+    try:
+        return dict(bridge.list_tools(*([server] if server else [])).failed)
+    except XaiMcpError as reason:
+        return {str(server): str(reason)}
 
 
 def _require(server: str | None, records: Records, where: str, also: tuple[str, ...] = ()) -> None:

@@ -156,7 +156,7 @@ def test_a_refused_offer_writes_nothing_and_explains_why(work: Path, cli: Cli, o
         ("database --allow runtime-options", "--allow image-tag"),
         ("old-weather", "deprecated: Use com.example/weather"),
         ("hybrid --prefer npm", "start it yourself"),
-        ("tickets --as library", "there is a source of this name already"),
+        ("tickets --as library", "there is a source or a group of this name already"),
     ):
         assert reason in offer(f"add com.example/{words}", status=1), words
     mcpb = offer("add io.github.example-org/editor", status=1)
