@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from ..console.text import as_it_is, count
-from ..core.errors import UnknownServer, UnknownTool
 from ..core.json import JsonObject
-from ..core.names import did_you_mean, nearest
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .frame import Report, StoreFrame
@@ -19,7 +17,6 @@ from .options import OneServer, OneTool
 from .output import line
 
 if TYPE_CHECKING:
-    from ..history.event import Subject
     from ..history.history import History
     from ..history.learned_rows import LearnedFilter, LearnedRow
 
@@ -57,12 +54,13 @@ def _rows(
     history: History, server: str | None, tool: str | None, toolbelt: str | None, *, forget: bool
 ) -> Sequence[LearnedRow]:
     # Imported here, because SQLAlchemy is slow to load.
+    from ..history.events_table import Range
     from ..history.learned_rows import LearnedFilter, read_learned
 
     which = LearnedFilter(toolbelt, server, tool)
     rows = read_learned(history, which)
     if not rows:
-        _check_names([x.tool for x in read_learned(history, LearnedFilter(toolbelt))], server, tool)
+        history.rows(Range(limit=1), server, tool)  # refuses an unknown name
     return _forget(history, which) if forget and rows else rows
 
 
@@ -76,23 +74,6 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
         return writer.forget(which)
     finally:
         writer.close()
-
-
-def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None) -> None:
-    """Raise if the names are not among these tools; without tools no name is wrong."""
-    servers = sorted({x.source_name for x in tools})
-    if server is not None and tools and server not in servers:
-        text = f"Nothing is remembered about the server {server!r}. {_suggestion(server, servers)}"
-        raise UnknownServer(text, server, nearest(server, servers))
-    names = sorted({x.tool or "" for x in tools if x.source_name == server})
-    if tool is not None and names:
-        raise UnknownTool(
-            f"Nothing is remembered about the tool {tool!r}. {_suggestion(tool, names)}"
-        )
-
-
-def _suggestion(name: str, names: Sequence[str]) -> str:
-    return did_you_mean(name, names) or f"Remembered: {', '.join(names)}."
 
 
 def _lines(rows: Sequence[LearnedRow]) -> list[str]:
