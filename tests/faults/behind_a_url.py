@@ -100,14 +100,6 @@ def _working(name: str, does: str, answer: Answer) -> Fault:
     return _fault(name, does, _of_calls(answer), **_READING)
 
 
-def _only_the_older_kind(peer: FaultHttp) -> None:
-    """Refuse a POST to the URL, and open a stream of the older kind for a GET."""
-    peer.faults["*"] = lambda handler, message: (
-        handler.answer(405) if handler.path == "/mcp" else handler.answer_well(message)
-    )
-    peer.faults["GET"] = lambda handler, _: handler.open_stream()
-
-
 def _redirect(handler: Any, message: Any) -> None:
     """Redirect to another path of the same server."""
     if handler.path == "/moved":
@@ -159,7 +151,7 @@ _STARTING = (
     _not_starting("http_404", "has nothing there", refuse(404)),
     _not_starting("http_405", "takes no messages", refuse(405)),
     Fault("http_405_sse", "takes messages only in the older way (SSE), and no `type` is given",
-          _server(_only_the_older_kind, era="legacy")),
+          _server(lambda peer: http_faults.only_sse(peer, 405), era="legacy")),
     _not_starting("http_500_start", "has trouble of its own", refuse(500, "boom")),
     *_in_both_eras("http_503_start", "is starting, and says to wait a second",
                    _of_all(first(1, refuse(503, retry_after="1")))),

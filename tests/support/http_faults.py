@@ -185,6 +185,14 @@ def on_a_stream(answer: Fault) -> Fault:
     return pieces_fault(pieces, STREAM)
 
 
+def only_sse(peer: FaultHttp, status: int) -> None:
+    """Refuse a POST to the URL, and open a stream of the older kind there."""
+    peer.faults["*"] = lambda handler, message: (
+        handler.answer(status) if handler.path == "/mcp" else handler.answer_well(message)
+    )
+    peer.faults["GET"] = lambda handler, _: handler.open_stream()
+
+
 def endpoint_elsewhere(handler: Any, _message: Any) -> None:
     """Open a stream of the older kind that leads to another server."""
     handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from mcp.server.mcpserver import MCPServer
 
 from tests.support.asking_server import asking, asking_entry
 from tests.support.authorization_server import Protected, protected_server
@@ -34,49 +37,40 @@ def era(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(scope="package")
-def gallery_url() -> Generator[str]:
-    """The gallery over Streamable HTTP, in both eras."""
-    with serving(gallery().streamable_http_app()) as address:
-        yield f"{address}/mcp"
+@contextmanager
+def in_every_way(
+    make: Callable[[], MCPServer], child: Callable[..., Any], **more: Any
+) -> Generator[Bridge]:
+    """Yield a bridge to a server of its own in each way, and to others."""
+    with (
+        serving(make().streamable_http_app()) as new,
+        serving(make().streamable_http_app()) as old,
+        serving(make().sse_app()) as sse,
+    ):
+        entries = {
+            "stdio": child(),
+            "stdio_old": child(mode="legacy"),
+            "http": {"url": f"{new}/mcp"},
+            "http_old": {"url": f"{old}/mcp", "mode": "legacy"},
+            "sse": {"url": f"{sse}/sse"},
+            "sse_old": {"url": f"{sse}/sse", "mode": "legacy"},
+        }
+        with bridge_with(**{**entries, **more}) as bridge:
+            bridge.connect(wait=True)
+            yield bridge
 
 
 @pytest.fixture(scope="package")
-def gallery_sse_url() -> Generator[str]:
-    """The gallery over the older SSE."""
-    with serving(gallery().sse_app()) as address:
-        yield f"{address}/sse"
-
-
-@pytest.fixture(scope="package")
-def galleries(gallery_url: str, gallery_sse_url: str) -> Generator[Bridge]:
+def galleries() -> Generator[Bridge]:
     """A bridge with the gallery reached in every way; `fault` is a healthy fault server."""
-    with bridge_with(
-        stdio=gallery_entry(),
-        stdio_old=gallery_entry(mode="legacy"),
-        http={"url": gallery_url},
-        http_old={"url": gallery_url, "mode": "legacy"},
-        sse={"url": gallery_sse_url},
-        fault=entry(instructions="Be kind."),
-    ) as bridge:
-        bridge.connect(wait=True)
+    with in_every_way(gallery, gallery_entry, fault=entry(instructions="Be kind.")) as bridge:
         yield bridge
 
 
 @pytest.fixture(scope="package")
 def books() -> Generator[Bridge]:
-    """A bridge with the notes reached in every way. Each has notes of its own."""
-    with (
-        serving(notes().streamable_http_app()) as new,
-        serving(notes().streamable_http_app()) as old,
-        bridge_with(
-            stdio=notes_entry(),
-            stdio_old=notes_entry(mode="legacy"),
-            http={"url": f"{new}/mcp"},
-            http_old={"url": f"{old}/mcp", "mode": "legacy"},
-        ) as bridge,
-    ):
-        bridge.connect(wait=True)
+    """A bridge with the notes reached in every way."""
+    with in_every_way(notes, notes_entry) as bridge:
         yield bridge
 
 
@@ -90,20 +84,14 @@ def asking_url() -> Generator[str]:
 @pytest.fixture(scope="package")
 def servers(asking_url: str) -> Generator[Bridge]:
     """The asking server in every way; `no`, `all` and `off` have other settings."""
-    with (
-        serving(asking().sse_app()) as address,
-        bridge_with(
-            stdio=asking_entry(env={"DIARY_TOKEN": "sesame-open-1234"}),
-            stdio_old=asking_entry(mode="legacy"),
-            sse={"url": f"{address}/sse", "type": "sse", "mode": "legacy"},
-            http={"url": asking_url},
-            http_old={"url": asking_url, "mode": "legacy"},
-            no={"url": asking_url, "elicitation": "decline"},
-            all={"url": asking_url, "logLevel": "debug"},
-            off={"url": asking_url, "logLevel": "off"},
-        ) as bridge,
-    ):
-        bridge.connect(wait=True)
+    with in_every_way(
+        asking,
+        asking_entry,
+        stdio=asking_entry(env={"DIARY_TOKEN": "sesame-open-1234"}),
+        no={"url": asking_url, "elicitation": "decline"},
+        all={"url": asking_url, "logLevel": "debug"},
+        off={"url": asking_url, "logLevel": "off"},
+    ) as bridge:
         yield bridge
 
 

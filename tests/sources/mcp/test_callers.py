@@ -144,7 +144,7 @@ def test_each_question_reaches_the_caller_whose_call_it_belongs_to(servers: Brid
     assert [x.questions for x in hosts] == [[x.name] * 3 for x in hosts]
 
 
-@pytest.mark.parametrize("server", ["stdio_old", "sse"])
+@pytest.mark.parametrize("server", ["stdio_old", "sse_old"])
 def test_a_question_that_names_no_call_reaches_a_caller_who_can_answer(
     servers: Bridge, server: str
 ):

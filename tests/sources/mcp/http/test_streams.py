@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
-from tests.support.fault_http import FaultHttp, fault_http
-from tests.support.http_faults import Hang, Resumable, call, connected, first, refuse
+from tests.support.fault_http import fault_http
+from tests.support.http_faults import Hang, Resumable, call, connected, first, only_sse, refuse
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import SourceError, SourceFailed
@@ -56,14 +56,6 @@ def test_a_stream_that_always_ends_at_once_causes_few_listings():
         peer.end_streams()
         assert [call(bridge) for _ in range(calls)] == ["fine"] * calls
         assert peer.methods.count("tools/list") - listings <= calls / 6
-
-
-def only_sse(peer: FaultHttp, status: int) -> None:
-    """Refuse a POST to the URL, and open the stream there."""
-    peer.faults["*"] = lambda handler, message: (
-        handler.answer(status) if handler.path == "/mcp" else handler.answer_well(message)
-    )
-    peer.faults["GET"] = lambda handler, _: handler.open_stream()
 
 
 def test_sse_is_used_and_remembered_after_a_refused_post():
