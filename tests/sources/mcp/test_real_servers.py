@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
+from benchmarks.peers.environments import environment_with
 from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.processes import free_port, listening_process
 from xai_mcp_agent import Bridge, ResourcePart, bytes_of
 
 ROOT = Path(__file__).parents[3]
 NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")
-MCP1 = ROOT / ".cache" / "mcp1"
 SQLITE = ("mcp-server-sqlite==2025.4.25", "mcp<2")
-_INSTALL_SECONDS = 60
 
 
 def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
@@ -35,31 +34,15 @@ def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
     """A server that needs mcp 1.x, in an environment of its own that later runs use again."""
-    program = MCP1 / "bin" / "mcp-server-sqlite"
-    if not program.exists():
-        _install_mcp1()
+    try:
+        python = environment_with("mcp1", "mcp-server-sqlite", SQLITE, cache=ROOT / ".cache").python
+    except (OSError, subprocess.SubprocessError) as cause:
+        pytest.skip(f"{SQLITE[0]} cannot be installed: {cause}")
+    program = Path(python).with_name("mcp-server-sqlite")
     database = tmp_path_factory.mktemp("sqlite") / "t.db"
     entry = {"command": str(program), "args": ["--db-path", str(database)]}
     with bridge_with(sqlite=entry) as bridge:
         yield bridge
-
-
-def _install_mcp1() -> None:
-    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if uv is None:
-        pytest.skip(f"needs {SQLITE[0]} with {SQLITE[1]!r} in {MCP1}; with uv it is installed here")
-    for command in (
-        [uv, "venv", "--quiet", "--python", sys.executable, str(MCP1)],
-        [uv, "pip", "install", "--quiet", "--python", str(MCP1 / "bin" / "python"), *SQLITE],
-    ):
-        try:
-            result = subprocess.run(
-                command, capture_output=True, text=True, timeout=_INSTALL_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"{SQLITE[0]} could not be installed in time")
-        if result.returncode:
-            pytest.skip(f"{SQLITE[0]} could not be installed: {result.stderr.strip()[-200:]}")
 
 
 def test_the_time_server_can_be_called():
