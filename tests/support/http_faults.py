@@ -174,17 +174,6 @@ def questions(method: str, times: int) -> Fault:
     return pieces_fault(pieces, STREAM)
 
 
-def on_a_stream(answer: Fault) -> Fault:
-    """Answer with the JSON of another fault, as an event of a stream."""
-
-    def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
-        answers: list[bytes] = []
-        answer(_Listener(handler, answers), message)
-        yield event(answers[0])
-
-    return pieces_fault(pieces, STREAM)
-
-
 def only_sse(peer: FaultHttp, status: int) -> None:
     """Refuse a POST to the URL, and open a stream of the older kind there."""
     peer.faults["*"] = lambda handler, message: (
@@ -196,18 +185,6 @@ def only_sse(peer: FaultHttp, status: int) -> None:
 def endpoint_elsewhere(handler: Any, _message: Any) -> None:
     """Open a stream of the older kind that leads to another server."""
     handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])
-
-
-class _Listener:
-    """Collects the answers of a fault."""
-
-    def __init__(self, handler: Any, answers: list[bytes]) -> None:
-        self.owner = handler.owner
-        self._answers = answers
-
-    def answer(self, _status: int, body: bytes, *_: str, **__: str) -> None:
-        """Collect the body, in place of the handler."""
-        self._answers.append(body)
 
 
 def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:

@@ -13,13 +13,13 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_http import fault_http
-from tests.support.http_faults import Fault, Hang, call, connected, drop, on_a_stream, raw, refuse
+from tests.support.http_faults import Fault, Hang, call, connected, drop, event, raw, refuse
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import ServerError, SourceClosed, SourceError, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
-JSON = "application/json"
+JSON, STREAM = "application/json", "text/event-stream"
 LOGIN = b"<!DOCTYPE html>\n<html><head><title>Sign in\n &amp; go on</title></head></html>"
 RESULT = {"content": [{"type": "text", "text": "fine"}]}
 
@@ -29,19 +29,17 @@ def body(data: bytes, kind: str = JSON, status: int = 200, **headers: str) -> Fa
     return lambda handler, _: handler.answer(status, data, kind, **headers)
 
 
-def message(before: bytes = b"", headers: Any = (), **parts: Any) -> Fault:
+def message(
+    before: bytes = b"", headers: Any = (), kind: str = JSON, id_type: Any = int, **parts: Any
+) -> Fault:
     """Answer with a message of these parts; the default id is the request's."""
 
     def answer(handler: Any, request: dict[str, Any]) -> None:
-        text = {"jsonrpc": "2.0", "id": request["id"], **parts}
-        handler.answer(200, before + json.dumps(text).encode(), JSON, **dict(headers))
+        text = {"jsonrpc": "2.0", "id": id_type(request["id"]), **parts}
+        data = before + json.dumps(text).encode()
+        handler.answer(200, event(data) if kind == STREAM else data, kind, **dict(headers))
 
     return answer
-
-
-def with_text_id(handler: Any, request: dict[str, Any]) -> None:
-    """Answer correctly, but with the id as text."""
-    message(id=str(request["id"]), result=RESULT)(handler, request)
 
 
 UNUSABLE: tuple[tuple[Fault, str], ...] = (
@@ -54,7 +52,7 @@ UNUSABLE: tuple[tuple[Fault, str], ...] = (
     (body(b"[" * 100_000), "it is not a valid message."),
     (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
     (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
-    (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
+    (body(b"data: x\n\n", STREAM), "not a valid message."),
 )  # fmt: skip
 
 
@@ -73,11 +71,11 @@ def test_an_unusable_response_is_quoted_and_fails_only_its_call():
 
 USABLE: dict[str, Fault] = {
     "after a byte order mark": message(b"\xef\xbb\xbf", result=RESULT),
-    "id as text": with_text_id,
-    "id as text on a stream": on_a_stream(with_text_id),
+    "id as text": message(id_type=str, result=RESULT),
+    "id as text on a stream": message(id_type=str, result=RESULT, kind=STREAM),
     # The response to a POST belongs to its request.
     "id of no request": message(id=999_999, result=RESULT),
-    "id of no request on a stream": on_a_stream(message(id=999_999, result=RESULT)),
+    "id of no request on a stream": message(id=999_999, result=RESULT, kind=STREAM),
     "character set in the wrong header": message(
         headers={"content_encoding": "utf-8"}, result=RESULT
     ),
