@@ -24,7 +24,7 @@ from tests.policy.shredding import (
     tool_entry,
 )
 from tests.support.bridges import wait_for_tool
-from tests.support.commands import command, write_settings
+from tests.support.commands import Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.http_service import as_json, http_service
 from tests.support.shredder_server import shredder_entry
@@ -244,7 +244,7 @@ def test_an_approval_of_somebody_else_does_not_count(folder: Path):
 
 
 def test_trusting_a_folder_includes_its_approvals(folder: Path, capsys: Any):
-    status, out, _ = command(capsys, "trust", "--yes")
+    status, out, _ = Cli(capsys)("trust", "--yes")
     assert (status, "approved: mcp:shredder/shred" in out) == (0, True)
     with Bridge(approve=Clerk()) as bridge:
         assert shred(bridge) == SHREDDED
@@ -261,7 +261,7 @@ def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path, cap
     lock = (folder / LOCK).read_text(encoding="utf-8")
     with Bridge() as bridge:
         assert shred(bridge) == SHREDDED
-    command(capsys, "tools", "approve", "shredder", "shred", "--withdraw")
+    Cli(capsys)("tools", "approve", "shredder", "shred", "--withdraw")
     (folder / LOCK).write_text(lock, encoding="utf-8")
     with Bridge() as bridge:
         assert "nobody could be asked" in shred(bridge)

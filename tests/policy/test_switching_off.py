@@ -14,7 +14,7 @@ import pytest
 from tests.policy.shredding import run_all, tool_entry
 from tests.support.agents_in_ctx import agent, ctx_with, last_message, run, tools_of_request
 from tests.support.bridges import names_of
-from tests.support.commands import command, write_settings
+from tests.support.commands import Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.model_endpoint import calls
@@ -135,7 +135,7 @@ def test_no_tool_is_offered_while_decisions_cannot_be_read(
         with pytest.raises(NoTools, match=f"the list of tools that {why}"):
             run(ctx)
         assert hint in " ".join(capsys.readouterr().out.split())
-        _, out, _ = command(capsys, "servers", "check", "--json")
+        _, out, _ = Cli(capsys)("servers", "check", "--json")
         assert hint in json.loads(out)["decisions"]
         lock.unlink()
         lock.symlink_to(shared)  # which does not exist

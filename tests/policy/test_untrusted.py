@@ -19,7 +19,7 @@ from tests.support.agents_in_ctx import agent, ctx_with, last_message, run, tool
 from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
 from tests.support.canvas import make, play
-from tests.support.commands import command, write_settings
+from tests.support.commands import Cli, write_settings
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls
 from tests.support.processes import calls_in, wait_until
@@ -138,7 +138,7 @@ def test_stderr_and_log_of_a_server_have_no_hidden_characters(
             bridge.list_tools("it")
         assert "died" in failure.value.stderr_tail[0]
         assert clean([str(failure.value), failure.value.stderr_tail])
-    assert clean(command(capsys, "servers", "check", "--settings", str(file))[1:])
+    assert clean(Cli(capsys)("servers", "check", "--settings", str(file))[1:])
     caplog.set_level(logging.INFO, logger="xai_mcp_agent.servers")
     with bridge_with(it=asking_entry(logLevel="info")) as bridge:
         bridge.call_tool("it", "log", {"level": "info", "text": f"It's{HIDDEN}"})
@@ -402,15 +402,15 @@ def test_the_command_the_node_and_python_report_marks_and_block_nothing(
     )
     file = write_settings(tmp_path, {"shop": shop, "plain": entry(tools=[tool_entry("x")])})
     check = ("servers", "check", "--settings", str(file))
-    status, out, _ = command(capsys, *check, "--descriptions")
+    status, out, _ = Cli(capsys)(*check, "--descriptions")
     assert status == 3
     assert "Suspicious text from shop:" in out
     assert "  instructions: tells a model to keep something from the user: " in out
     assert "  pay, description: tells a model to ignore its instructions: " in out
-    _, out, _ = command(capsys, *check, "--descriptions", "--json")
+    _, out, _ = Cli(capsys)(*check, "--descriptions", "--json")
     servers = {x["name"]: [y["tool"] for y in x["marks"]] for x in json.loads(out)["servers"]}
     assert servers == {"shop": ["", "pay"], "plain": []}
-    status, out, _ = command(capsys, *check)
+    status, out, _ = Cli(capsys)(*check)
     assert (status, "Suspicious" in out) == (0, False)
     node: Any = make(MCPServerStatus, server_name="shop")
     play({}, node)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import agent, shred
-from tests.support.commands import command
+from tests.support.commands import Cli
 from xai_mcp_agent import Bridge, SettingsError, load_settings
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.settings.load import settings_from, user_settings_path
@@ -257,7 +257,7 @@ def test_only_a_loosened_file_needs_another_agreement(tmp_path: Path):
 
 def test_the_question_lists_the_guards(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = write(tmp_path, **rules(DENY), **blocked("shell"), **group(exclude=["rm"]))
-    question = command(capsys, "trust", str(file))[1].partition("It holds back:\n")[2]
+    question = Cli(capsys)("trust", str(file))[1].partition("It holds back:\n")[2]
     for line in ("rule `deny tool fits 'delete_*'`", "`shell` is blocked", "`rm` is excluded"):
         assert f"      {line}\n" in question
 

@@ -56,16 +56,10 @@ class Cli:
 
     def __call__(self, line: str, *words: str) -> CommandResult:
         """Run a command; `line` is split as a shell does, `words` stay whole."""
-        return CommandResult(*command(self._capture, *shlex.split(line), *words))
-
-
-def command(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Run the command; return its exit status, stdout and stderr."""
-    capture.readouterr()
-    with pytest.raises(SystemExit) as exit_:
-        run(words)
-    out, err = capture.readouterr()
-    return int(exit_.value.code or 0), out, err
+        self._capture.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            run([*shlex.split(line), *words])
+        return CommandResult(int(exit_.value.code or 0), *self._capture.readouterr())
 
 
 class Screen(io.StringIO):
