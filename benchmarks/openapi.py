@@ -77,7 +77,7 @@ def _measure(file: Path) -> tuple[Conversion, int]:
 
 def _read(file: Path) -> Document:
     file = file.absolute()
-    return Document.parse(file.read_bytes(), file.as_uri(), files_beside(file), file.name)
+    return Document(file.read_bytes(), file.as_uri(), files_beside(file), file.name)
 
 
 def _peak_megabytes(file: Path) -> float:

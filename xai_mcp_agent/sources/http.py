@@ -15,6 +15,8 @@ import ssl
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import cast
 
@@ -325,6 +327,21 @@ def redirect_request(
     if request.method != original.method:
         request.headers.pop("content-type", None)
     return request
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in `Retry-After` (a number or a date), or None without it.
+
+    Names of headers are in lower case.
+    """
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max((until.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 async def check_places(url: httpx2.URL, places: Collection[str]) -> None:

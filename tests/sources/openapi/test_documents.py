@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from datetime import date
@@ -180,7 +181,7 @@ def test_a_document_of_a_host_gets_files_from_it_alone():
         )
     }  # fmt: skip
     url = "https://api.example.com/v1/openapi.json"
-    loaded = convert(Document(document(paths), url, fetch))
+    loaded = convert(Document(json.dumps(document(paths)), url, fetch))
     assert [x.path for x in loaded.operations] == ["/0", "/1", "/2"]
     assert requests == [
         "https://api.example.com/v1/s.json", "https://api.example.com/other/s.json",
@@ -199,7 +200,7 @@ def test_a_document_of_too_many_files_is_not_read_to_its_end(monkeypatch: pytest
         return b'{"type": "string", "description": "%s"}' % (b"x" * 600)
 
     paths = {f"/{n}": {"post": body({"$ref": f"s{n}.json"})} for n in range(50)}
-    loaded = convert(Document(document(paths), "https://h.example/x.json", fetch))
+    loaded = convert(Document(json.dumps(document(paths)), "https://h.example/x.json", fetch))
     assert len(requests) == 2
     assert len(loaded.operations) == 1
     assert all("too large" in x.reason for x in loaded.problems)
@@ -255,5 +256,6 @@ def test_a_document_is_known_by_the_address_that_it_gives_itself():
     definitions = schemas(A={"type": "object", "properties": {"x": {}}})
     paths = {"/a": {"post": body({"$ref": "things#/components/schemas/A"})}}
     root = {**document(paths, "3.2.0", components=definitions), "$self": "/v1/things"}
-    (operation,) = convert(Document(root, "https://api.example.com/v1/openapi.json")).operations
+    url = "https://api.example.com/v1/openapi.json"
+    (operation,) = convert(Document(json.dumps(root), url)).operations
     assert list(operation.input_schema["properties"]) == ["x"]

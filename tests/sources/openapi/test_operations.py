@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -335,7 +336,8 @@ HERE = "https://d.example/spec/openapi.json"
 )  # fmt: skip
 def test_a_service_is_called_at_its_server_url(root: dict[str, Any], document_url: str, url: str):
     version = {} if "swagger" in root else {"openapi": "3.1.0"}
-    loaded = convert(Document({**version, "paths": {"/a": GOOD}, **root}, document_url))
+    text = json.dumps({**version, "paths": {"/a": GOOD}, **root})
+    loaded = convert(Document(text, document_url))
     assert loaded.problems == ()
     assert loaded.operations[0].plan.base_url == url
 
@@ -411,10 +413,10 @@ def test_a_result_that_is_an_object_is_described():
         assert only(other).tool.output_schema is None
 
 
-def test_credentials_that_are_only_a_text_are_a_key():
+def test_a_program_gives_credentials_as_the_settings_do():
     operation = {"operationId": "look", "security": [{"key": []}]}
     root = document({"/a": {"get": operation}}, components={"securitySchemes": SCHEMES})
-    for auth in ("s3cret", {"key": "s3cret"}):
+    for auth in ({"apiKey": "s3cret"}, {"key": {"apiKey": "s3cret"}}):
         assert load_service(root, auth=auth).request("look", {}).url.query == b"k=s3cret"
 
 

@@ -196,7 +196,7 @@ def test_a_failed_refresh_keeps_the_last_tools(
         (Reply(404), r"HTTP 404(?s:.*)Correct `spec`"),
         (Reply(200, b"{"), "cannot be read"),
         (CUT_SHORT, "was not read"),
-        (Reply(200, b"{" * 2_000), "its document is larger"),
+        (Reply(200, b"{" * 2_000), "larger than 1,000 bytes"),
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")

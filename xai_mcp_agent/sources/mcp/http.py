@@ -32,7 +32,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ...core.backoff import Backoff
 from ...core.util import trusted_certificates
 from ...secrets.secrets import mask_and_cut
-from ..http import CONNECT_ERRORS, CONNECT_SECONDS, IDLE_SECONDS, read_body
+from ..http import CONNECT_ERRORS, CONNECT_SECONDS, IDLE_SECONDS, read_body, retry_after
 from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from .auth.errors import AuthFailure
 from .connection import Connection, Trouble
@@ -40,7 +40,6 @@ from .http_responses import (
     answer_to,
     error_response,
     is_forgotten,
-    retry_after,
     rpc_error_in,
     rpc_error_response,
 )
@@ -199,7 +198,7 @@ class ServerHttpClient(httpx2.AsyncClient):
             return False
         wait = 0.0
         if response.status_code in _LATER:
-            retry_seconds = retry_after(response)
+            retry_seconds = retry_after(response.headers)
             wait = math.inf if retry_seconds is None else retry_seconds
         elif response.status_code not in _GATEWAY_TROUBLE or not pending.may_go_twice:
             return False
@@ -278,7 +277,7 @@ class ServerHttpClient(httpx2.AsyncClient):
         if error is not None:
             return rpc_error_response(request, status, error)
         message = self._with_head(f"HTTP {status}", body)
-        if status in _LATER and (wait := retry_after(response)):
+        if status in _LATER and (wait := retry_after(response.headers)):
             message += f" (retry after {wait:.0f} s)"
         return error_response(request, message, status=status)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -74,15 +72,3 @@ def is_forgotten(status: int, error: JsonObject | None) -> bool:
     if status == 404:
         return error is None or error.get("code") != METHOD_NOT_FOUND
     return status == 400 and "session" in str((error or {}).get("message", "")).lower()
-
-
-def retry_after(response: httpx2.Response) -> float | None:
-    """Return the seconds in `Retry-After` (a number or a date), or None without it."""
-    text = response.headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max((until.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

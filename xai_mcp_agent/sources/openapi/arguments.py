@@ -11,12 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
-from .bodies import FORM, JSON, MULTIPART, base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
-from .keywords import is_example, types_of
-from .plan import Body, FormPart, Placement, Style
+from .plan import (
+    FORM,
+    JSON,
+    MULTIPART,
+    Body,
+    FormPart,
+    Placement,
+    Style,
+    base_of,
+    is_json_type,
+)
 from .request import TOKEN
-from .schemas import SchemaNotes, Schemas
+from .schemas import SchemaNotes, Schemas, is_example, types_of
 
 # The styles of each location, the default first.
 _STYLES: dict[str, tuple[Style, ...]] = {
@@ -33,6 +41,7 @@ _IGNORED_HEADERS = ("accept", "content-type", "authorization")
 _IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
 # A pattern may contain braces: `{id:[0-9]{3}}`.
 _GATEWAY_PARAMETER = re.compile(r"\{[+*]?([^{}+*:/]+)(?:[+*]|:(?:[^{}]|\{[^{}]*\})*)?\}")
+_VALUE_WORDS = frozenset(("examples", "enum", "default"))
 _LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
 _BODY = "body"
 _MAX_DESCRIPTION, _MAX_FILE_DESCRIPTION, _MAX_NAME = 1_000, 800, 200
@@ -42,6 +51,11 @@ _PLAIN_OBJECT_KEYWORDS = frozenset((
     "type", "properties", "required", "description", "deprecated", "examples", "format", "allOf",
     "additionalProperties", "unevaluatedProperties",
 ))  # fmt: skip
+# Media types, the best supported first.
+_BEST = tuple(map(re.compile, (
+    JSON, r"\*/\*", r"application/\*", r"application/merge-patch\+json", r".*[/+]json",
+    FORM, MULTIPART, r".*[/+]xml", r"text/.*",
+)))  # fmt: skip
 _A_FILE = "Text, or a data: URL with base64 (`data:image/png;name=a.png;base64,...`)."
 
 
@@ -162,13 +176,11 @@ def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: SchemaNo
     if not isinstance(explode, bool) or style == "deepObject":
         explode = style in ("form", "cookie", "deepObject")
     argument_schema = describe(schemas.translate(schema, notes), parameter.get("description"))
-    example = parameter.get("example")
     # Use the parameter's own example if its schema has none.
-    if isinstance(argument_schema, dict) and is_example(example):
-        has_values = any(x in argument_schema for x in ("examples", "enum", "default"))
-        argument_schema = (
-            argument_schema if has_values else {**argument_schema, "examples": [example]}
-        )
+    has_values = _VALUE_WORDS.intersection(as_object(argument_schema))
+    example = parameter.get("example")
+    if isinstance(argument_schema, dict) and is_example(example) and not has_values:
+        argument_schema = {**argument_schema, "examples": [example]}
     if location == "path":
         argument_schema = _not_empty(argument_schema, schemas)
     is_required = parameter.get("required") is True or location == "path"
@@ -180,7 +192,7 @@ def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: SchemaNo
 
 def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool:
     """Require a value: a path without it would be the address of another resource."""
-    resolved, _ = schemas.resolve(schema)
+    resolved = schemas.resolve(schema)
     word = _LEAST.get(str(resolved.get("type")), "")
     return schema if not word or resolved.get(word) else {**as_object(schema), word: 1}
 
@@ -222,51 +234,46 @@ def body_arguments(
     is_form, is_required = kind in (FORM, MULTIPART), request_body.get("required") is True
     parts = _parts(schema, as_object(media.get("encoding")), kind, schemas) if is_form else {}
     body = Body(media_type, _BODY, is_required, parts)
-    flat = _flatten(schemas, schema) if is_form or is_json_type(kind) else None
+    properties = _flatten(schemas, schema, notes) if is_form or is_json_type(kind) else {}
     # If no property is given, no body is sent; if any is, the required ones must be.
-    if flat is None or not flat.properties or (flat.required and not is_required):
+    is_partial = any(x for _, x in properties.values()) and not is_required
+    if not properties or is_partial:
         whole = _whole_schema(kind, schema)
         words = as_object(whole).get("description"), request_body.get("description")
         place = Placement(_BODY, _BODY, _BODY, is_required=is_required)
         return body, [Argument(place, describe(whole, *words))]
-    notes.add(*flat.notes.lines)
     arguments: list[Argument] = []
-    for name, x in flat.properties.items():
+    for name, (x, is_required) in properties.items():
         part = parts.get(name, FormPart())
         argument_schema = _file_schema(x) if part.is_file and not part.is_list else x
-        is_required = name in flat.required
-        arguments.append(
-            Argument(Placement(name, _BODY, name, is_required=is_required), argument_schema)
-        )
+        place = Placement(name, _BODY, name, is_required=is_required)
+        arguments.append(Argument(place, argument_schema))
     return replace(body, argument=""), arguments
 
 
-class _Flat:
-    """The properties of an object, including all its `allOf` parts."""
+def _flatten(
+    schemas: Schemas, schema: Any, notes: SchemaNotes
+) -> dict[str, tuple[JsonObject | bool, bool]]:
+    """Return each property of an object with all its `allOf` parts, and whether it is required.
 
-    def __init__(self) -> None:
-        self.properties: dict[str, JsonObject | bool] = {}
-        self.required: dict[str, None] = {}
-        self.notes = SchemaNotes()
-
-
-def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
-    """Return the properties, or None if they cannot express the whole schema."""
-    flat, queue, count = _Flat(), [schema], 0
+    There are none if properties cannot express the whole schema.
+    """
+    properties: dict[str, JsonObject | bool] = {}
+    required: dict[str, None] = {}
+    queue, count = [schema], 0
     while queue:
-        part, notes = schemas.resolve(queue.pop())
+        part = schemas.resolve(queue.pop(), notes)
         count += 1
         if count > _MAX_PARTS or not _is_plain_object(part):
-            return None
-        flat.notes.add(*notes.lines)
+            return {}
         for name, x in as_object(part.get("properties")).items():
-            before = flat.properties.get(name, x)
-            flat.properties[name] = x if before == x else {"allOf": [before, x]}
-        flat.required |= dict.fromkeys(texts_of(part.get("required")))
+            before = properties.get(name, x)
+            properties[name] = x if before == x else {"allOf": [before, x]}
+        required |= dict.fromkeys(texts_of(part.get("required")))
         queue += reversed(as_list(part.get("allOf")))
-    for name in flat.required:
-        flat.properties.setdefault(name, {})  # required but not described anywhere
-    return flat
+    for name in required:
+        properties.setdefault(name, {})  # required but not described anywhere
+    return {name: (x, name in required) for name, x in properties.items()}
 
 
 def _is_plain_object(schema: JsonObject) -> bool:
@@ -302,7 +309,7 @@ def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> di
     parts: dict[str, FormPart] = {}
     queue, visited = [schema], set[int]()
     while queue and len(visited) < _MAX_PARTS:
-        resolved, _ = schemas.resolve(queue.pop())
+        resolved = schemas.resolve(queue.pop())
         if id(resolved) not in visited:
             visited.add(id(resolved))
             for name, x in as_object(resolved.get("properties")).items():
@@ -313,9 +320,9 @@ def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> di
 
 
 def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> FormPart:
-    shape = schemas.resolve(schema)[0]
+    shape = schemas.resolve(schema)
     is_list = "array" in types_of(shape)
-    item = schemas.resolve(shape.get("items"))[0] if is_list else shape
+    item = schemas.resolve(shape.get("items")) if is_list else shape
     is_styled = any(word in encoding for word in ("style", "explode", "allowReserved"))
     # Before 3.1 these applied to URL-encoded forms only.
     if is_styled and (kind == FORM or not schemas.document.is_old):
@@ -349,17 +356,8 @@ def _is_file(item: JsonObject, media_type: str) -> bool:
 def _rank(media_type: str) -> int:
     """Rank media types: the best supported come first."""
     kind = base_of(media_type)
-    exact = (JSON, "*/*", "application/*", "application/merge-patch+json")
-    if kind in exact:
-        return exact.index(kind)
-    tests = (
-        is_json_type(kind),
-        kind == FORM,
-        kind == MULTIPART,
-        _is_xml(kind),
-        kind[:5] == "text/",
-    )
-    return len(exact) + [*tests, True].index(True)
+    ranks = (n for n, pattern in enumerate(_BEST) if pattern.fullmatch(kind))
+    return next(ranks, len(_BEST))
 
 
 def _sendable(media_type: str) -> str:

@@ -20,16 +20,17 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from ...core.errors import BadSetting, SourceFailed, XaiMcpError
+from ...core.json import as_object
 from ...secrets.secrets import Secret, Secrets, mask_and_cut
 from ...settings.interpolation import Variables
 from ...settings.openapi import ANY_SCHEME, CredentialsByScheme, CredentialSettings
-from ...settings.validation import ValidationContext, valid_keys
+from ...settings.validation import ValidationContext
 from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
-from .bodies import FORM
 from .client import ServiceClient, ServiceResponse
-from .plan import SecurityNeed, Unwritable, one_line
+from .plan import FORM, SecurityNeed
 from .request import can_be_header
+from .styles import Unwritable, one_line
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
 """Credentials by scheme name, as in the settings."""
@@ -38,6 +39,10 @@ _TOKEN_SECONDS = 30.0  # token services answer at once; a hanging one must not h
 _EARLY_SECONDS = 30.0  # a token that expires on the way is refused
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")  # RFC 6750, 2.1, and a few more characters
 _USUAL_SECONDS = 300.0  # if the answer does not say how long the token is valid
+_CHECK_CLIENT = (
+    "Check `tokenUrl` (an https:// address), `clientId`, `clientSecret` and `scopes` under `auth` "
+    "of the service."
+)
 # The settings keys that satisfy each kind of scheme.
 _KEYS = {
     "apiKey": "`apiKey`",
@@ -160,23 +165,18 @@ def _append_pair(text: str, joint: str, pair: str) -> str:
     return text if pair in parts else joint.join([*parts, pair])
 
 
-def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
+def read_credentials(auth: Mapping[str, Any]) -> Credentials:
     """Read a program's credentials and replace variables in them from the environment.
 
-    They have the form of `auth` in the settings. A plain text is the key or token for all schemes,
-    or for the scheme that is its key.
+    They have the form of `auth` in the settings.
 
     Raises:
         BadSetting: the credentials are not valid; says where, without the secret.
     """
-    names = valid_keys(CredentialSettings)
-    values: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
-        x: _of_text(y) if isinstance(y, str) and x not in names else y for x, y in auth.items()
-    }  # fmt: skip
     adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
     try:
         context = ValidationContext(Variables(os.environ, ""))
-        return adapter.validate_python(values, context=context)
+        return adapter.validate_python(auth, context=context)
     except ValidationError as cause:
         error = cause.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(x) for x in error["loc"] if x)
@@ -184,10 +184,6 @@ def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
             f"`auth`{f', at {where}' if where else ''}: {error['msg']} "
             'Give such as {"apiKey": "${NAME}"}, {"bearer": "${NAME}"}, or username and password.'
         ) from None
-
-
-def _of_text(text: str) -> dict[str, str]:
-    return {"apiKey": text, "bearer": text}
 
 
 def _reveal(secret: Secret | None) -> str:
@@ -303,8 +299,7 @@ class ClientTokens:
     async def _ask(self, grant: Grant) -> Mapping[str, Any]:
         url = grant.token_url
         if not url.startswith("https:") and not (url.startswith("http:") and is_this_machine(url)):
-            fix = "Write its https:// address as `tokenUrl`."
-            raise self._failure(grant, "does not use https", fix)
+            raise self._failure(grant, "does not use https")
         # A refusal may repeat the secret in the form before base64.
         self._secrets.add(quote(_reveal(grant.credential.client_secret), safe=""))
         how = grant.credential.client_authentication
@@ -317,17 +312,15 @@ class ClientTokens:
                     response = await self._send(grant, "client_secret_post")
         except TimeoutError as cause:
             problem = f"did not answer within {_TOKEN_SECONDS:g} s"
-            raise self._failure(grant, problem, "Try again later.") from cause
+            raise self._failure(grant, problem) from cause
         if 300 <= response.status < 400:
             problem = f"redirects (HTTP {response.status}), and secrets do not follow redirects"
-            fix = "Write its new address as `tokenUrl` under `auth`."
-            raise self._failure(grant, problem, fix)
+            raise self._failure(grant, problem)
         if response.status != 200:
-            words = mask_and_cut(response.words, self._secrets.redact)
-            problem = f"refused with HTTP {response.status}: {words}"
-            fix = "Check `clientId`, `clientSecret` and `scopes` under `auth` of the service."
-            raise self._failure(grant, problem, fix)
-        return response.json_object()
+            words = " ".join(response.body.decode("utf-8", "replace").split())
+            words = mask_and_cut(words, self._secrets.redact)
+            raise self._failure(grant, f"refused with HTTP {response.status}: {words}")
+        return as_object(response.json())
 
     async def _send(self, grant: Grant, how: str) -> ServiceResponse:
         client_id, secret = grant.credential.client_id, _reveal(grant.credential.client_secret)
@@ -350,15 +343,14 @@ class ClientTokens:
         token, kind = answer.get("access_token"), answer.get("token_type", "bearer")
         is_token = isinstance(token, str) and _TOKEN.fullmatch(token)
         if not is_token or str(kind).lower() != "bearer":
-            problem = "answered without a bearer token"
-            raise self._failure(grant, problem, "Check `tokenUrl` under `auth`.")
+            raise self._failure(grant, "answered without a bearer token")
         self._secrets.add(str(token))
         return str(token)
 
-    def _failure(self, grant: Grant, problem: str, next_step: str) -> SourceFailed:
+    def _failure(self, grant: Grant, problem: str) -> SourceFailed:
         where = urlsplit(grant.token_url).netloc.rpartition("@")[2]
         problem = f"no token was issued: {where} {problem}."
-        return SourceFailed(self._client.name, problem, next_step)
+        return SourceFailed(self._client.name, problem, _CHECK_CLIENT)
 
 
 def _good_seconds(answer: Mapping[str, Any]) -> float:
@@ -371,6 +363,6 @@ def _good_seconds(answer: Mapping[str, Any]) -> float:
 
 
 def _is_unknown_client(response: ServiceResponse) -> bool:
-    error = response.json_object().get("error")
+    error = as_object(response.json()).get("error")
     is_refused = response.status == 400 and error in ("invalid_client", "invalid_request")
     return response.status == 401 or is_refused

@@ -12,7 +12,6 @@ import anyio
 import httpx2
 
 from ...core.errors import Misdirected, SourceError
-from ...core.json import as_object
 from ...core.places import INTERNET
 from ...secrets.secrets import Mask, mask_and_cut
 from ..http import NotFollowed, WebClient, failure_of, read_until
@@ -44,21 +43,12 @@ class ServiceResponse:
         """The media type alone, in lower case; empty if there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    @property
-    def words(self) -> str:
-        """The body as one line for a message; the caller masks and cuts it."""
-        return " ".join(self.body.decode("utf-8", "replace").split())
-
     def json(self) -> Any:
         """Return the parsed JSON, or None if it is not JSON. For short bodies."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
-
-    def json_object(self) -> Mapping[str, Any]:
-        """Return the parsed JSON object; empty if it is not an object."""
-        return as_object(self.json())
 
 
 class ResponseTooLarge(SourceError):

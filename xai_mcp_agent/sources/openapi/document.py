@@ -16,15 +16,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from ...core.errors import XaiMcpError
-from ...core.json import (
-    JsonObject,
-    as_object,
-    as_texts,
-    at,
-    children,
-    is_list,
-    is_object,
-)
+from ...core.json import JsonObject, as_object, as_texts, at, is_object, parts_of
 from ...core.visible import visible_text
 from ...core.yaml import YamlError, parse_yaml
 from ..web.origins import origin_of
@@ -36,15 +28,10 @@ MAX_BYTES = 64 * 1024 * 1024
 """Limit for one file. The largest published documents have about 40 MB."""
 
 _BLANK = 10_000  # characters in which the format shows; JSON is YAML, too
-# Half of a surrogate pair: JSON can express it, but it cannot be sent.
-_HALF = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
-    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
-)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _BUDGET = 64 * 1024 * 1024  # for all work on one document; see `Document.spend`
 _LEAST_BYTES = 4_096  # the minimum cost of a file: opening it takes time, too
 _MAX_TITLE = 200
-_MAX_VERSION = 10**12  # covers a date with a time; Python refuses to print very large numbers
 _QUOTE_CHARS = 300
 _NOTHING = object()
 
@@ -54,7 +41,7 @@ class BadDocument(XaiMcpError):
 
 
 class NotReadable(ValueError):
-    """The text is neither JSON nor YAML, or is too large."""
+    """The text is neither JSON nor YAML."""
 
 
 class BadOperation(ValueError):
@@ -78,11 +65,10 @@ def parse(data: bytes | str) -> Any:
     Raises:
         NotReadable: it is neither; says why.
     """
-    if len(data) > MAX_BYTES:
-        raise NotReadable(f"it is larger than {MAX_BYTES // 1024**2} MiB")
     text = _decode(data) if isinstance(data, bytes) else data.removeprefix("\ufeff")
     value = _parse(text)
-    if _HALF.search(text):
+    if _SURROGATE.search(text):
+        # JSON can express half of a pair, but it cannot be sent.
         value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return value
 
@@ -136,6 +122,19 @@ def read_file(file: Path) -> bytes:
     return file.read_bytes()
 
 
+def read_document(file: Path) -> bytes:
+    """Read a document from its file.
+
+    Raises:
+        BadDocument: the file is missing or cannot be read.
+    """
+    try:
+        return read_file(file)
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise BadDocument(f"{file} cannot be read: {problem}. Give a file or a URL.") from None
+
+
 def path_of(uri: str) -> Path:
     """Return the path of a `file:` URI."""
     return Path(url2pathname(urlsplit(uri).path))
@@ -159,13 +158,20 @@ class Document:
     `uri` is where it came from: a `file:` or `https:` URI, or empty.
 
     Raises:
-        BadDocument: it is not an OpenAPI document.
+        BadDocument: it is neither JSON nor YAML, or not an OpenAPI document.
     """
 
     def __init__(
-        self, root: Any, uri: str = "", read: Read = read_nothing, name: str = "the document"
+        self,
+        data: bytes | str,
+        uri: str = "",
+        read: Read = read_nothing,
+        name: str = "the document",
     ) -> None:
-        self.root = as_object(root)
+        try:
+            self.root = as_object(parse(data))
+        except NotReadable as cause:
+            raise BadDocument(f"{name} cannot be read: {cause}. Give JSON or YAML.") from None
         self.uri = uri
         self.openapi_version = _openapi_version(self.root, name)
         info = as_object(self.root.get("info"))
@@ -177,24 +183,6 @@ class Document:
         with suppress(BadReference):
             own_name = text_of(self.root.get("$self"), _QUOTE_CHARS)
             self._files[_join(uri, own_name.partition("#")[0])] = self.root
-
-    @classmethod
-    def parse(
-        cls,
-        data: bytes | str,
-        uri: str = "",
-        read: Read = read_nothing,
-        name: str = "the document",
-    ) -> Document:
-        """Parse the document in a text.
-
-        Raises:
-            BadDocument: it is neither JSON nor YAML, or not an OpenAPI document.
-        """
-        try:
-            return cls(parse(data), uri, read, name)
-        except NotReadable as cause:
-            raise BadDocument(f"{name} cannot be read: {cause}. Give JSON or YAML.") from None
 
     @property
     def is_swagger(self) -> bool:
@@ -287,10 +275,9 @@ class Document:
             content = parse(data)
         except BadOperation as cause:
             reason = str(cause)
-        except OSError as cause:
-            reason = f"leads to a file that cannot be read ({cause.strerror or cause})"
-        except ValueError as cause:
-            reason = f"leads to a file that cannot be read ({cause})"
+        except (OSError, ValueError) as cause:
+            why = getattr(cause, "strerror", None) or cause
+            reason = f"leads to a file that cannot be read ({why})"
         else:
             _make_absolute(content, uri)
             return content
@@ -316,24 +303,16 @@ def _join(uri: str, reference: str) -> str:
 
 
 def _make_absolute(content: Any, uri: str) -> None:
-    queue, visited = [content], set[int]()
-    while queue:
-        part = queue.pop()
-        # YAML aliases may repeat a part
-        if not (is_object(part) or is_list(part)) or id(part) in visited:
-            continue
-        if is_object(part) and isinstance(reference := part.get("$ref"), str):
+    for part in filter(is_object, parts_of(content)):
+        if isinstance(reference := part.get("$ref"), str):
             key, mark, fragment = reference.partition("#")
             with suppress(BadReference):  # reported when the reference is followed
                 part["$ref"] = f"{_join(uri, key)}{mark}{fragment}"
-        visited.add(id(part))
-        queue += children(part)
 
 
 def _version_text(value: Any) -> str:
     """Return a version as text; without quotes, YAML reads it as a number."""
-    is_number = isinstance(value, int | float) and abs(value) < _MAX_VERSION
-    return str(value) if isinstance(value, str) or is_number else ""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _openapi_version(root: Mapping[str, Any], name: str) -> str:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -27,6 +24,7 @@ from ...core.json import at
 from ...core.results import OnProgress, TextPart, ToolResult
 from ...secrets.secrets import Mask, mask_and_cut
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
+from ..http import retry_after
 from ..polling import NotYet, poll
 from ..web.origins import origin_of
 from .auth import ClientTokens, ServiceAuth, grants_for
@@ -106,14 +104,16 @@ class ServiceCalls:
                     check()
                 request = assemble_request(parts, settings.headers)
                 response = await self._client.send(request, places, auth=auth)
-                job = job_of(response, operation, base)
+                job = _job_of(response, operation, base)
                 if job is None:
                     return await result_of(response, self._mask)
                 job_settings = operation.job or AsyncSettings()
                 scope.deadline = began + (limit or job_settings.deadline_seconds)
                 ask = self._asker(base, auth, places)
-                watch = JobWatch(settings.name, job_settings, base, ask, self._mask)
-                return await watch.result(job, on_progress)
+                watch = _JobWatch(
+                    settings.name, job, job_settings, base, ask, self._mask, on_progress
+                )
+                return await watch.result()
         except ResponseTooLarge as cause:
             return ToolResult.of_text(str(cause), is_error=True)
         except TimeoutError as cause:
@@ -141,7 +141,7 @@ class ServiceCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class _Job:
     """A started job: its id, its address, and the response that started it."""
 
     id: str
@@ -149,7 +149,7 @@ class Job:
     first: ServiceResponse
 
 
-def job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> Job | None:
+def _job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> _Job | None:
     """Return the job that a response starts, or None if the response is the result itself."""
     is_job = operation.is_job or response.status == _ACCEPTED
     if operation.mode == "sync_http" or response.status >= 300 or not is_job:
@@ -164,77 +164,73 @@ def job_of(response: ServiceResponse, operation: OperationSettings, base_url: st
             return None  # not an address: the response is all there is
     if settings.poll_url and (job_id or url):
         url = _fill(settings.poll_url, base_url, job=job_id, url=url)
-    return Job(job_id, url, response) if url else None
+    return _Job(job_id, url, response) if url else None
 
 
-class JobWatch:
-    """Poller that follows one job to its end."""
+@dataclass
+class _JobWatch:
+    """Poller that follows one job of the service `name` to its end."""
 
-    def __init__(
-        self, name: str, settings: AsyncSettings, base_url: str, ask: Ask, mask: Mask
-    ) -> None:
-        self._name = name
-        self._settings = settings
-        self._base_url = base_url
-        self._ask = ask
-        self._mask = mask
-        self._was_accepted = False
+    name: str
+    job: _Job
+    settings: AsyncSettings
+    base_url: str
+    ask: Ask
+    mask: Mask
+    on_progress: OnProgress | None
+    was_accepted: bool = False
 
-    async def result(self, job: Job, on_progress: OnProgress | None = None) -> ToolResult:
-        """Wait for the result of a job. If cancelled, ask the service to end it.
+    async def result(self) -> ToolResult:
+        """Wait for the result of the job. If cancelled, ask the service to end it.
 
         Raises:
             Misdirected: the job is at another host.
             SourceFailed: the service does not answer.
         """
-        settings = self._settings
-        self._check_host(job.url)
+        settings = self.settings
+        self._check_host(self.job.url)
         pauses = Backoff(settings.interval_seconds, settings.max_interval_seconds, settings.growth)
-
-        async def ask(lost: int) -> ServiceResponse | NotYet:
-            return await self._ask_status(job, lost, on_progress)
-
         try:
-            response = await poll(ask, pauses, NotYet(_retry_after(job.first)))
+            before = NotYet(retry_after(self.job.first.headers))
+            response = await poll(self._ask_status, pauses, before)
         except anyio.get_cancelled_exc_class():
-            await self._cancel(job)
+            await self._cancel()
             raise
-        whole = await result_of(response, self._mask)
+        whole = await result_of(response, self.mask)
         if response.status >= 300:
             return whole
         verdict = self._verdict(response)
         if verdict == "done":
-            return await self._read(job, response, whole)
-        status = mask_and_cut(self._status(response), self._mask)
+            return await self._read(response, whole)
+        status = mask_and_cut(self._status(response), self.mask)
         problem = f"The job ended as {status}."
         if verdict == "unexpected":
             words = f"an unexpected status, {status!r}" if status else "no status"
             problem = f"The job has {words}."
         return ToolResult.of_text(f"{problem}\n{whole.text}", is_error=True)
 
-    async def _ask_status(
-        self, job: Job, lost: int, on_progress: OnProgress | None
-    ) -> ServiceResponse | NotYet:
+    async def _ask_status(self, lost: int) -> ServiceResponse | NotYet:
         """Return the final response about the job, or `NotYet` while it runs."""
         try:
-            response = await self._ask("GET", job.url)
+            response = await self.ask("GET", self.job.url)
         except SourceError as cause:  # no connection: the service may be restarting
             if isinstance(cause, Misdirected | ResponseTooLarge) or lost == _MAX_LOST:
                 raise
             return NotYet(is_lost=True)
+        wait = retry_after(response.headers)
         if response.status in _TROUBLE and lost < _MAX_LOST:
-            return NotYet(_retry_after(response), is_lost=True)
+            return NotYet(wait, is_lost=True)
         if response.status >= 300:
             return response
-        if on_progress is not None:
-            await self._report(response, on_progress)
+        if self.on_progress is not None:
+            await self._report(response, self.on_progress)
         if self._verdict(response) != "running":
             return response
-        self._was_accepted = response.status == _ACCEPTED
-        return NotYet(_retry_after(response))
+        self.was_accepted = response.status == _ACCEPTED
+        return NotYet(wait)
 
     def _status(self, response: ServiceResponse) -> str:
-        value, pointer = response.json(), self._settings.status_pointer
+        value, pointer = response.json(), self.settings.status_pointer
         values = (at(value, x) for x in ((pointer,) if pointer else _STATUS))
         return next((_text(x) for x in values if isinstance(x, str | bool | int)), "")
 
@@ -242,7 +238,7 @@ class JobWatch:
         self, response: ServiceResponse
     ) -> Literal["running", "done", "failed", "unexpected"]:
         """Return what a status means for its job."""
-        settings, status = self._settings, self._status(response)
+        settings, status = self.settings, self._status(response)
         is_accepted = response.status == _ACCEPTED
         if _is_one_of(status, settings.success):
             return "done"
@@ -254,26 +250,26 @@ class JobWatch:
         if settings.running:
             return "running" if _is_one_of(status, settings.running) else "unexpected"
         # An unlisted status, such as `ready`: after answers of 202, any other code means done.
-        return "running" if is_accepted or not self._was_accepted else "done"
+        return "running" if is_accepted or not self.was_accepted else "done"
 
     async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
-        progress = at(response.json(), self._settings.progress_pointer)
+        progress = at(response.json(), self.settings.progress_pointer)
         progress = progress if isinstance(progress, int | float) else 0
         # A fraction or a percentage.
         total = (1.0 if progress <= 1 else 100.0) if progress else None
-        status = mask_and_cut(self._status(response), self._mask)
+        status = mask_and_cut(self._status(response), self.mask)
         await on_progress(float(progress), total, status)
 
-    async def _read(self, job: Job, response: ServiceResponse, whole: ToolResult) -> ToolResult:
+    async def _read(self, response: ServiceResponse, whole: ToolResult) -> ToolResult:
         """Read the result: a part of the last response, or the response at another address."""
-        settings = self._settings
+        settings = self.settings
         pointer = settings.result_pointer
         value = at(response.json(), pointer) if pointer else None
         if settings.result_url:
-            holes = {"job": job.id, "url": job.url, "result": _text(value)}
-            url = _fill(settings.result_url, self._base_url, **holes)
+            holes = {"job": self.job.id, "url": self.job.url, "result": _text(value)}
+            url = _fill(settings.result_url, self.base_url, **holes)
             self._check_host(url)
-            return await result_of(await self._ask("GET", url), self._mask)
+            return await result_of(await self.ask("GET", url), self.mask)
         if not pointer:
             return whole
         if value is None:
@@ -281,18 +277,18 @@ class JobWatch:
             return ToolResult.of_text(f"{text}\n{whole.text}")
         return ToolResult((TextPart(_text(value)),), structured=value)
 
-    async def _cancel(self, job: Job) -> None:
+    async def _cancel(self) -> None:
         """Cancel the job if the settings say how: a deleted job may lose its results."""
-        settings = self._settings
+        settings = self.settings
         if not settings.cancel_url:
             return
-        url = _fill(settings.cancel_url, self._base_url, job=job.id, url=job.url)
+        url = _fill(settings.cancel_url, self.base_url, job=self.job.id, url=self.job.url)
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:
                 self._check_host(url)
-                await self._ask(settings.cancel_method, url)
+                await self.ask(settings.cancel_method, url)
             except XaiMcpError as cause:  # the caller gets the cancellation or the timeout
-                logger.warning("%s: its job could not be cancelled: %s", self._name, cause)
+                logger.warning("%s: its job could not be cancelled: %s", self.name, cause)
 
     def _check_host(self, url: str) -> None:
         """Refuse an address at another host unless the settings allow it.
@@ -300,15 +296,15 @@ class JobWatch:
         Raises:
             Misdirected: the address is at another host.
         """
-        parts, base = urlsplit(url), urlsplit(self._base_url)
-        if not parts.username and origin_of(url) == origin_of(self._base_url):
+        parts, base = urlsplit(url), urlsplit(self.base_url)
+        if not parts.username and origin_of(url) == origin_of(self.base_url):
             return
         is_safe = parts.scheme in ("https", base.scheme)
-        if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
+        if is_safe and {parts.hostname, parts.netloc} & set(self.settings.hosts):
             return
-        address = mask_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
+        address = mask_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self.mask)
         raise Misdirected(
-            self._name, f"its job is at another host, {address}, which is not asked.",
+            self.name, f"its job is at another host, {address}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",
         )  # fmt: skip
 
@@ -333,19 +329,6 @@ def _fill(template: str, base_url: str, **holes: str) -> str:
 
     url = _HOLE.sub(fill, template)
     return urljoin(base_url, url) if "://" in url else base_url.rstrip("/") + "/" + url.lstrip("/")
-
-
-def _retry_after(response: ServiceResponse) -> float | None:
-    """Return how many seconds the service asks to wait, or None if it does not say."""
-    text = response.headers.get("retry-after", "").strip()
-    try:
-        if text[:1].isdigit():
-            seconds = float(text)
-        else:
-            seconds = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError):
-        return None
-    return seconds if math.isfinite(seconds) else None
 
 
 def _text(value: Any) -> str:

@@ -22,12 +22,11 @@ from .arguments import (
     parameter_arguments,
     plain_path,
 )
-from .bodies import base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
-from .plan import RequestPlan
+from .plan import RequestPlan, base_of, is_json_type
 from .request import TOKEN
 from .schemas import Definition, SchemaNotes, Schemas
-from .swagger import NoServer, inputs_of, security_needs, server_url, success_responses
+from .swagger import inputs_of, security_needs, server_url, success_responses
 
 logger = logging.getLogger(__name__)
 
@@ -203,7 +202,9 @@ class _Converter:
         if body is not None and body.argument:
             body = replace(body, argument=placements.pop().argument)  # the body is last
         responses = success_responses(document, operation)
-        base_url, security = self._base_url(endpoint, notes), security_needs(document, operation)
+        base_url, security = self._server, security_needs(document, operation)
+        if base_url is None:
+            base_url = server_url(document, operation, endpoint.path_item, notes)
         plan = RequestPlan(
             method, path, base_url, tuple(placements), body, security, _accept(responses),
             _may_be_async(responses),
@@ -240,7 +241,7 @@ class _Converter:
         schemas = self._responses
         try:
             first = self._document.follow(next(described, None)).get("schema")
-            resolved, _ = schemas.resolve(schemas.translate(first, SchemaNotes()))
+            resolved = schemas.resolve(schemas.translate(first, SchemaNotes()))
             if resolved.get("type") != "object" and "properties" not in resolved:
                 return None
             schema: JsonObject = {**resolved, "type": "object"}
@@ -250,15 +251,6 @@ class _Converter:
         if len(json.dumps(schema)) + sum(x.characters for x in definitions) > _MAX_OUTPUT:
             return None
         return _with_definitions(schema, definitions)
-
-    def _base_url(self, endpoint: _Endpoint, notes: SchemaNotes) -> str:
-        if self._server is not None:
-            return self._server
-        try:
-            return server_url(self._document, endpoint.operation, endpoint.path_item)
-        except NoServer as cause:
-            notes.add(_sentence(cause))
-            return ""
 
 
 # Details of an operation

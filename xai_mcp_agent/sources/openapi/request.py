@@ -5,41 +5,47 @@ It loses and adds nothing. A value that cannot be written is refused before anyt
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from ...core.errors import BadSetting, InvalidArguments
-from .bodies import Content, encode_body
+from ...core.json import is_list, is_object
+from . import styles
 from .plan import (
+    FORM,
+    JSON,
+    MULTIPART,
+    Body,
+    FormPart,
     Location,
     Placement,
     RequestPlan,
-    Unwritable,
-    cookie_pairs,
-    header_text,
-    one_line,
-    path_text,
-    query_pairs,
-    querystring,
-    refuse_dot_segments,
+    base_of,
+    is_json,
 )
+from .styles import Unwritable
 
 if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-HOLE = re.compile(r"\{([^{}]*)\}")
-"""A parameter in a path."""
+
+Content: TypeAlias = tuple[str, bytes]
+"""A media type and the bytes."""
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header or a cookie, or a method (RFC 9110, 5.6.2)."""
 
-IN_TEMPLATE = "%/:@!$&'()*+,;=~"
-"""Allowed in a path template besides letters; anything else is encoded."""
-
+_HOLE = re.compile(r"\{([^{}]*)\}")  # a parameter in a path
+# Allowed in a path template besides letters; anything else is encoded.
+_IN_TEMPLATE = "%/:@!$&'()*+,;=~?"
 _MAX_URL_CHARS = 65_536  # the HTTP library sends nothing longer, and few services accept it
 # The connection sets these; another value would make the server read other requests.
 _CONNECTION_HEADERS = frozenset((
@@ -48,6 +54,10 @@ _CONNECTION_HEADERS = frozenset((
 ))  # fmt: skip
 # Some services refuse clients without a User-Agent. Other encodings need a library.
 _OURS = {"User-Agent": "xai-mcp-agent", "Accept-Encoding": "gzip, deflate"}
+_BINARY = "application/octet-stream"
+_LINES = ("application/jsonl", "application/x-ndjson", "application/ndjson")
+_DATA_URL = "data:"
+_FILE_NAMES = ("name", "filename")
 _READING = ("GET", "HEAD", "OPTIONS", "QUERY")
 
 
@@ -81,6 +91,15 @@ def request_parts(
 ) -> RequestParts:
     """Return the parts that depend on the arguments; see `build_request`."""
     return _Filling(plan, arguments).parts(base_url or plan.base_url)
+
+
+def fill_path(template: str, texts: Mapping[str, str]) -> str:
+    """Put texts in the holes of a path, by name. Other braces stay, encoded."""
+    return "".join(
+        texts[x] if n % 2 and x in texts
+        else quote(f"{{{x}}}" if n % 2 else x, safe=_IN_TEMPLATE)
+        for n, x in enumerate(_HOLE.split(template))
+    )  # fmt: skip
 
 
 def can_be_header(name: str) -> bool:
@@ -126,7 +145,7 @@ def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, text in by_name.values():
         try:
-            headers[name] = one_line(text)
+            headers[name] = styles.one_line(text)
         except Unwritable as cause:
             problem = f"header {name}: {cause}"
             raise InvalidArguments("the request", [problem], "one line") from None
@@ -146,9 +165,9 @@ class _Filling:
         """Return the whole request."""
         self._check_names()
         headers = {"Accept": self._plan.accept}
-        for place in self._places("header", nulls=False):
+        for place, text in self._write("header", styles.header_text, nulls=False):
             if place.name.lower() not in _CONNECTION_HEADERS:
-                headers[place.name] = self._write(place, header_text)
+                headers[place.name] = text
         if body := self._body():
             headers = {x: y for x, y in headers.items() if x.lower() != "content-type"}
             headers["Content-Type"] = body[0]
@@ -158,7 +177,7 @@ class _Filling:
                 "such as https://api.example.com/v1."
             )
         url = base_url.rstrip("/") + self._target()
-        cookies = [y for x in self._places("cookie") for y in self._write(x, cookie_pairs)]
+        cookies = [x for _, several in self._write("cookie", styles.cookie_pairs) for x in several]
         return RequestParts(self._plan.method, url, headers, tuple(cookies), body)
 
     def _check_names(self) -> None:
@@ -166,67 +185,54 @@ class _Filling:
         problems += [
             f"{x.argument} is missing"
             for x in self._plan.placements
-            if x.argument not in self._arguments
-            and (x.location == "path" or (x.is_required and x.location != "body"))
+            if x.is_required and x.location != "body" and x.argument not in self._arguments
         ]
         if problems:
             raise self._error(*problems)
 
     def _target(self) -> str:
         """Return the path and the query."""
-        path, mark, query = self._plan.path.partition("?")
-        path, query = self._fill(path), self._fill(query)
-        self._check(path, lambda: refuse_dot_segments(path))
-        query_arguments = [y for x in self._places("query") for y in self._write(x, query_pairs)]
-        parts = [f"{name}={text}" for name, text in query_arguments]
-        parts += [self._write(x, querystring) for x in self._places("querystring", nulls=False)]
-        url = path + mark + query
-        if not (parts := [x for x in parts if x]):
+        texts: dict[str, str] = {}
+        for place, text in self._write("path", styles.path_text):
+            if not text and self._plan.method.upper() not in _READING:
+                problem = "it is empty, and the call would change something else"
+                raise self._error(f"{place.argument}: {problem}")
+            texts[place.name] = text
+        url = fill_path(self._plan.path, texts)
+        path = url.partition("?")[0]
+        self._check(path, lambda: styles.refuse_dot_segments(path))
+        pairs = [x for _, several in self._write("query", styles.query_pairs) for x in several]
+        query = [f"{name}={text}" for name, text in pairs]
+        whole = self._write("querystring", styles.querystring, nulls=False)
+        query += [text for _, text in whole if text]
+        if not query:
             return url
         between = "" if url.endswith(("?", "&")) else "&" if "?" in url else "?"
-        return url + between + "&".join(parts)
-
-    def _fill(self, template: str) -> str:
-        """Fill path arguments into a template. Other braces stay, encoded."""
-        places = {x.name: x for x in self._plan.placements if x.location == "path"}
-        return "".join(
-            self._in_path(places[x]) if n % 2 and x in places
-            else quote(f"{{{x}}}" if n % 2 else x, safe=IN_TEMPLATE)
-            for n, x in enumerate(HOLE.split(template))
-        )  # fmt: skip
-
-    def _in_path(self, place: Placement) -> str:
-        text = self._write(place, path_text)
-        if not text and self._plan.method.upper() not in _READING:
-            problem = "it is empty, and the call would change something else"
-            raise self._error(f"{place.argument}: {problem}")
-        return text
+        return url + between + "&".join(query)
 
     def _body(self) -> Content | None:
-        body = self._plan.body
+        body, arguments = self._plan.body, self._arguments
         if body is None:
             return None
-        value = {x.name: self._arguments[x.argument] for x in self._places("body")}
-        if not value and not body.is_required and body.argument not in self._arguments:
+        places = (x for x in self._plan.placements if x.location == "body")
+        value = {x.name: arguments[x.argument] for x in places if x.argument in arguments}
+        if not value and not body.is_required and body.argument not in arguments:
             return None
         if body.argument:
-            if body.argument not in self._arguments:
+            if body.argument not in arguments:
                 raise self._error(f"{body.argument} is missing")
-            value = self._arguments[body.argument]
-        return self._check(body.argument or "the body", lambda: encode_body(body, value))
+            value = arguments[body.argument]
+        return self._check(body.argument or "the body", lambda: _encode_body(body, value))
 
-    def _places(self, location: Location, *, nulls: bool = True) -> list[Placement]:
-        return [
-            x
-            for x in self._plan.placements
-            if x.location == location
-            and x.argument in self._arguments
-            and (nulls or self._arguments[x.argument] is not None)
-        ]
-
-    def _write(self, place: Placement, write: Callable[[Placement, Any], T]) -> T:
-        value = self._arguments[place.argument]
-        return self._check(place.argument, lambda: write(place, value))
+    def _write(
+        self, location: Location, write: Callable[[Placement, Any], T], *, nulls: bool = True
+    ) -> Iterator[tuple[Placement, T]]:
+        """Yield each argument of a location as it is written."""
+        for place in self._plan.placements:
+            value = self._arguments.get(place.argument)
+            is_given = place.argument in self._arguments and (nulls or value is not None)
+            if place.location == location and is_given:
+                yield place, self._check(place.argument, partial(write, place, value))
 
     def _check(self, argument: str, do: Callable[[], T]) -> T:
         try:
@@ -237,3 +243,140 @@ class _Filling:
     def _error(self, *problems: str) -> InvalidArguments:
         name = f"{self._plan.method} {self._plan.path}"
         return InvalidArguments(name, problems, ", ".join(self._names) or "no arguments")
+
+
+# Bodies (OpenAPI 3.2, Media Type Object and Encoding Object)
+#
+# A file argument is one text that a model can write: its content, or a `data:` URL with its media
+# type, its name as `name=` and its bytes in base64. Local files are never read: a model would
+# choose which.
+
+
+def _encode_body(body: Body, value: Any) -> Content:
+    """Return the `Content-Type` and the bytes of a body with this value.
+
+    Raises:
+        Unwritable: the media type cannot hold the value.
+    """
+    kind = base_of(body.media_type)
+    if is_json(kind):
+        media_type = body.media_type if kind and "*" not in kind else JSON
+        return media_type, styles.json_text(value).encode()
+    if kind == FORM:
+        return FORM, "&".join(f"{key}={x}" for key, x in _form_pairs(body, value)).encode()
+    if kind.startswith("multipart/"):
+        return _multipart(body, kind if kind != "multipart/*" else MULTIPART, value)
+    if kind in _LINES:
+        lines = value if is_list(value) else [value]
+        return body.media_type, "".join(f"{styles.json_text(x)}\n" for x in lines).encode()
+    if kind.startswith("text/"):
+        return f"{kind}; charset=utf-8", styles.value_text(value).encode("utf-8", "replace")
+    data, media_type, _ = _file_of(value)
+    return styles.one_line((media_type or _BINARY) if "*" in kind else kind), data
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    if not is_object(value):
+        raise Unwritable("it is not an object, and a form has named fields")
+    return iter(value.items())
+
+
+def _form_pairs(body: Body, value: Any) -> Iterator[tuple[str, str]]:
+    for name, member in _members(value):
+        part = body.parts.get(name, FormPart())
+        if part.style:
+            encode = styles.in_query if part.allow_reserved else styles.in_url
+            yield from styles.pairs(name, member, part.style, part.explode, encode)
+        else:
+            for x in _each(part, member):
+                yield styles.in_url(name), styles.in_url(_field_text(part, x))
+
+
+def _field_text(part: FormPart, value: Any) -> str:
+    """Write a field in its media type; text stays unquoted even if that is JSON."""
+    is_text = isinstance(value, str) and is_json(base_of(part.media_type))
+    if part.is_file or not part.media_type or is_text:
+        return styles.value_text(value)
+    return styles.content_text(value, part.media_type)
+
+
+def _each(part: FormPart, value: Any) -> list[Any]:
+    """Return the values of a field; a list without a media type has one for each item."""
+    if is_list(value) and (part.is_list or part.is_file or not part.media_type):
+        return [x for x in value if x is not None]
+    return [] if value is None else [value]
+
+
+def _multipart(body: Body, kind: str, value: Any) -> Content:
+    from httpx2 import Request  # here, because most bodies do not need it
+
+    fields = [field for name, x in _members(value) for field in _fields(body, name, x)]
+    boundary = secrets.token_hex(16)
+    media_type = f"{kind}; boundary={boundary}"
+    if not fields:
+        return media_type, f"--{boundary}--\r\n".encode()
+    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+    try:
+        # Names may contain any character: the library escapes them.
+        return media_type, Request("POST", "http://form", headers=headers, files=fields).read()
+    except ValueError as cause:
+        raise Unwritable(f"a form cannot hold one of its fields: {cause}") from None
+
+
+def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of one property in the HTTP library's form."""
+    part = body.parts.get(name, FormPart())
+    if part.style and not part.is_file:
+        for key, text in styles.pairs(name, value, part.style, part.explode, str):
+            yield key, (None, text.encode("utf-8", "replace"))
+        return
+    for item in _each(part, value):
+        if part.is_file:
+            data, media_type, file_name = _file_of(item)
+            media_type = media_type or part.media_type or _BINARY
+            yield name, (file_name or name, data, styles.one_line(media_type))
+        else:
+            is_json_part = part.media_type and is_json(base_of(part.media_type))
+            text = styles.json_text(item) if is_json_part else styles.value_text(item)
+            data = text.encode("utf-8", "replace")
+            yield name, (None, data, _part_type(part, item))
+
+
+def _part_type(part: FormPart, value: Any) -> str | None:
+    """Return the `Content-Type` of a part, or None for plain text."""
+    if part.media_type and not part.media_type.startswith("text/plain"):
+        return styles.one_line(part.media_type)
+    return JSON if isinstance(value, dict | list) else None
+
+
+def _file_of(value: Any) -> tuple[bytes, str, str]:
+    """Return the bytes, media type and name of a file argument.
+
+    Raises:
+        Unwritable: it begins with `data:` but is not a valid `data:` URL.
+    """
+    text = styles.value_text(value)
+    if text[: len(_DATA_URL)].lower() != _DATA_URL:
+        return text.encode("utf-8", "surrogatepass"), "", ""
+    head, comma, data = text[len(_DATA_URL) :].partition(",")
+    if not comma:
+        raise Unwritable("it begins with `data:` but has no comma before its data")
+    media_type, *parameters = (x.strip() for x in head.split(";"))
+    fields = [(x, *x.partition("=")[::2]) for x in parameters]
+    names = [unquote(y).strip('"') for _, key, y in fields if key.lower() in _FILE_NAMES]
+    others = [x for x, key, _ in fields if "=" in x and key.lower() not in _FILE_NAMES]
+    is_base64 = any(x.lower() == "base64" for x in parameters)
+    return (
+        _decode(data) if is_base64 else unquote_to_bytes(data),
+        ";".join([media_type, *others]) if media_type else _BINARY if is_base64 else "text/plain",
+        "".join(names[:1]).replace("\\", "/").rpartition("/")[2],
+    )
+
+
+def _decode(data: str) -> bytes:
+    """Decode base64 with line breaks, without padding, or in the URL-safe alphabet."""
+    plain = "".join(unquote(data).split()).rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error:
+        raise Unwritable("its data is not base64") from None

@@ -10,15 +10,12 @@ import base64
 import codecs
 import hashlib
 import io
-import json
 import mimetypes
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
@@ -35,8 +32,9 @@ from ...core.results import (
 from ...secrets.private_files import make_private_folder, replace_private
 from ...secrets.secrets import Mask, mask_and_cut
 from ..web.json_text import LONG_BYTES, read_json
-from .bodies import is_json_type
+from ..web.network_errors import STATUS_HELP
 from .client import ServiceResponse
+from .plan import is_json_type
 
 _MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: the cause stands at the beginning
 _TEXT = re.compile(
@@ -49,10 +47,9 @@ _CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
 _NO_CHARSETS = ("punycode", "idna", "undefined")
 _STREAM = "text/event-stream"
 _HELP = {
+    **STATUS_HELP,
     401: "The credentials were not accepted: check `auth` of the service in the settings.",
-    403: "The credentials do not allow this.",
     404: "Check the ids and names in the arguments: one does not exist, or you may not see it.",
-    429: "Too many calls: wait before the next one.",
 }
 _DAYS = 7  # time to look at a file; nobody has to clean up
 _DIGEST_CHARS = 16
@@ -148,7 +145,11 @@ def _event_data(stream: str) -> str:
 
 def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
     """Return an error with the status and the service's explanation."""
-    words = mask(_refusal_words(response))
+    kind = response.media_type
+    if not kind or is_json_type(kind) or _TEXT.fullmatch(kind):
+        words = mask(_text(response).strip())
+    else:
+        words = mask(f"({kind[:80]}, {len(response.body)} bytes)")
     if len(words) > _MAX_REFUSAL_CHARS:
         words = f"{words[:_MAX_REFUSAL_CHARS]} [...]"
     lines = [f"HTTP {_status(response, mask)}{':' if words else '.'} {words}".rstrip()]
@@ -160,26 +161,6 @@ def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
         lines.append(help_)
     parts = (TextPart("\n".join(lines)),)
     return ToolResult(parts, is_error=True, is_outage=is_outage(response.status))
-
-
-def _refusal_words(response: ServiceResponse) -> str:
-    kind = response.media_type
-    if kind == "application/problem+json" and (words := _problem(response.json_object())):
-        return words
-    if not kind or is_json_type(kind) or _TEXT.fullmatch(kind):
-        return _text(response).strip()
-    return f"({kind[:80]}, {len(response.body)} bytes)"
-
-
-def _problem(problem: Mapping[str, Any]) -> str:
-    """Format a problem of RFC 9457: title and detail, then its other fields."""
-    words = [x for x in (problem.get("title"), problem.get("detail")) if isinstance(x, str)]
-    if not words:
-        return ""
-    usual = ("title", "detail", "status", "type", "instance")
-    rest = {name: x for name, x in problem.items() if name not in usual}
-    more = [json.dumps(rest, ensure_ascii=False)] if rest else []
-    return "\n".join([". ".join(x.rstrip(".") for x in words), *more]).strip()
 
 
 def _status(response: ServiceResponse, mask: Mask) -> str:

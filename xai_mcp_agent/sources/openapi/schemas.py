@@ -9,26 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from ...core.json import JsonObject, as_list, as_object, children
+from ...core.json import JsonObject, as_list, as_object, is_object, json_type, parts_of
 from ...core.schema_check import is_pattern
 from .document import BadReference, Document, EndlessReference, text_of, texts_of
-from .keywords import (
-    OMIT,
-    adjust_enum,
-    allow_null,
-    count_of,
-    is_example,
-    is_number,
-    is_short,
-    json_text_of,
-    names_by_name,
-    types_of,
-)
 
 Direction: TypeAlias = Literal["request", "response"]
 """The direction of a value: `readOnly` is not in a request, `writeOnly` in no response."""
@@ -47,6 +36,9 @@ _DELIMITED = re.compile(r"/(\^.*)/([dgimsuvy]*)", re.DOTALL)
 # Keywords kept beside a reference before 3.1. The spec ignores them; documents rely on these.
 _BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "x-nullable", "deprecated")
 _CHOICES = ("oneOf", "anyOf")
+_NULL: JsonObject = {"type": "null"}
+_MAX_CHARS = 200  # characters of a default or an example, as JSON
+_OMIT = object()  # marks a keyword to omit
 
 
 class SchemaNotes:
@@ -115,20 +107,23 @@ class Schemas:
         self.document.spend(_DEFINITION_WORK * len(definitions))
         return definitions
 
-    def resolve(self, schema: Any) -> tuple[JsonObject, SchemaNotes]:
-        """Return a translated schema, or the definition it only refers to, with its notes.
+    def resolve(self, schema: Any, notes: SchemaNotes | None = None) -> JsonObject:
+        """Return a translated schema, or the definition it only refers to.
+
+        The definition's notes are added to `notes`.
 
         Raises:
             BadReference: the definition refers to a place that is not allowed.
         """
-        result, notes = as_object(schema), SchemaNotes()
+        result = as_object(schema)
         for _ in range(_MAX_CHAIN):
-            reference = result.get("$ref")
-            if not isinstance(reference, str) or result.keys() - {"$ref", "description"}:
+            if "$ref" not in result or result.keys() - {"$ref", "description"}:
                 break
-            definition = self._complete(self._by_name[reference.removeprefix(PREFIX)])
-            result, notes = as_object(definition.schema), definition.notes
-        return result, notes
+            definition = self._complete(self._by_name[result["$ref"].removeprefix(PREFIX)])
+            result = as_object(definition.schema)
+            if notes is not None:
+                notes.add(*definition.notes.lines)
+        return result
 
     def definition(self, reference: str) -> Definition:
         """Return the definition at the end of a chain of references.
@@ -154,19 +149,13 @@ class Schemas:
         parent = self._by_name[reference.removeprefix(PREFIX)]
         target = as_object(parent.target)
         choices = [as_object(x).get("$ref") for w in _CHOICES for x in as_list(target.get(w))]
-        if not any(isinstance(x, str) and self._leads_to(x, child) for x in choices):
+        if all(self.definition(x) is not child for x in choices if isinstance(x, str)):
             return reference
         if parent.name not in self._bases:
             rest = {word: x for word, x in target.items() if word not in _CHOICES}
             base = Definition(self._free_name(f"{parent.name}_base"), rest, notes=parent.notes)
             self._bases[parent.name] = self._by_name[base.name] = base
         return f"{PREFIX}{self._bases[parent.name].name}"
-
-    def _leads_to(self, reference: str, definition: Definition) -> bool:
-        try:
-            return self.definition(reference) is definition
-        except BadReference:
-            return False
 
     def is_hidden(self, schema: Any) -> bool:
         """Return whether a property is omitted in this direction."""
@@ -211,14 +200,10 @@ class Schemas:
 
 def _uses_of(schema: Any) -> frozenset[str]:
     """Return the names of all definitions that a schema refers to."""
-    names, queue = set[str](), [schema]
-    while queue:
-        part = queue.pop()
-        reference = as_object(part).get("$ref")
-        if isinstance(reference, str) and reference.startswith(PREFIX):
-            names.add(reference.removeprefix(PREFIX))
-        queue += children(part)
-    return frozenset(names)
+    references = (part.get("$ref") for part in parts_of(schema) if is_object(part))
+    return frozenset(
+        x.removeprefix(PREFIX) for x in references if isinstance(x, str) and x.startswith(PREFIX)
+    )
 
 
 class _Translation:
@@ -246,8 +231,8 @@ class _Translation:
             result: JsonObject = {}
             for word, x in schema.items():
                 rule = _RULES.get(word)
-                translated = rule(self, word, x) if rule else OMIT
-                if translated is not OMIT:
+                translated = rule(self, word, x) if rule else _OMIT
+                if translated is not _OMIT:
                     result[word] = translated
         finally:
             self._depth -= 1
@@ -268,15 +253,15 @@ class _Translation:
                 result[word] = result.pop(other)
         if "example" in schema and "examples" not in result and "enum" not in result:
             examples = self.examples("examples", [schema["example"]])
-            if examples is not OMIT:
+            if examples is not _OMIT:
                 result["examples"] = examples
         if "enum" in result:
-            adjust_enum(result)
+            _adjust_enum(result)
         # one schema for each position, the form before 2020-12
         if isinstance(result.get("items"), list):
             result["prefixItems"] = result.pop("items")
         if schema.get("nullable") is True or schema.get("x-nullable") is True:
-            allow_null(result)  # many documents of 3.1 still use it
+            _allow_null(result)  # many documents of 3.1 still use it
         if "default" in result and result["default"] is None:
             types = types_of(result)
             if types and "null" not in types:
@@ -287,14 +272,14 @@ class _Translation:
     def reference(self, word: str, value: Any) -> Any:
         """Translate a reference into one to the definitions."""
         if word == "$recursiveRef":
-            return f"{PREFIX}{self._home.name}" if self._home and value else OMIT
+            return f"{PREFIX}{self._home.name}" if self._home and value else _OMIT
         if not isinstance(value, str):
-            return OMIT
+            return _OMIT
         try:
             return f"{PREFIX}{self._schemas.definition(value).name}"
         except EndlessReference as cause:
             self._notes.add(f"{cause}: any value is accepted there.")
-            return OMIT
+            return _OMIT
 
     def type(self, word: str, value: Any) -> Any:
         """Translate one type or several; an unknown type allows any value."""
@@ -304,33 +289,33 @@ class _Translation:
         if strange := [x for x in types if x not in _TYPES]:
             name = text_of(strange[0], _MAX_NAME)
             self._notes.add(f"There is no type {name!r}: any value is accepted there.")
-            return OMIT
-        return value if isinstance(value, str) else types or OMIT
+            return _OMIT
+        return value if isinstance(value, str) else types or _OMIT
 
     def enum(self, word: str, value: Any) -> Any:
         """Translate the values; an empty list would allow none and must be a mistake."""
         self._document.spend(len(as_list(value)))
-        values = [x for x in as_list(value) if json_text_of(x)]
-        return values or OMIT
+        values = [x for x in as_list(value) if _json_text_of(x)]
+        return values or _OMIT
 
     def examples(self, word: str, value: Any) -> Any:
         """Keep the first example if it is a useful text or number."""
-        return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else OMIT
+        return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else _OMIT
 
     def pattern(self, word: str, value: Any) -> Any:
         """Keep a regular expression if validators can use it."""
         if not isinstance(value, str):
-            return OMIT
+            return _OMIT
         match = _DELIMITED.fullmatch(value)
         bare = value if match is None else match[1]
         if (match and "i" in match[2]) or not is_pattern(bare):
             self._notes.add("A pattern cannot be checked, and is left out.")
-            return OMIT
+            return _OMIT
         return bare
 
     def inner(self, word: str, value: Any) -> Any:
         """Translate a nested schema."""
-        return self.schema(value) if isinstance(value, dict | bool) else OMIT
+        return self.schema(value) if isinstance(value, dict | bool) else _OMIT
 
     def several(self, word: str, value: Any) -> Any:
         """Translate a list of schemas; `items` may be one schema, or one for each position."""
@@ -341,16 +326,16 @@ class _Translation:
             for schema in map(as_object, schemas):
                 if "$ref" in schema:
                     schema["$ref"] = self._schemas.base_of(schema["$ref"], self._home)
-        return schemas or OMIT
+        return schemas or _OMIT
 
     def named(self, word: str, value: Any) -> Any:
         """Translate schemas by name or by name pattern."""
         if not isinstance(value, dict):
-            return OMIT
+            return _OMIT
         members = as_object(value).items()
         if word == "patternProperties":
             patterned = ((self.pattern(word, x), self.schema(y)) for x, y in members)
-            return {x: y for x, y in patterned if x is not OMIT}
+            return {x: y for x, y in patterned if x is not _OMIT}
         return {
             name: self.schema(x)
             for name, x in members
@@ -358,17 +343,106 @@ class _Translation:
         }
 
 
+# Values of keywords
+
+
+def _json_text_of(value: Any) -> str:
+    """Write a value as JSON; empty if that is impossible."""
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _is_short(value: Any) -> bool:
+    """Return whether a value can be written as short JSON."""
+    return 0 < len(_json_text_of(value)) <= _MAX_CHARS
+
+
+def is_example(value: Any) -> bool:
+    """Return whether an example is useful: a text or a number, not too long."""
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return is_plain and value != "" and _is_short(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that JSON can hold."""
+    # Most languages cannot represent larger numbers.
+    return json_type(value) in ("integer", "number") and abs(value) <= sys.float_info.max
+
+
+def _count_of(value: Any) -> Any:
+    """Return a whole number from zero on, or `_OMIT`."""
+    is_count = _is_number(value) and value >= 0 and value == int(value)
+    return int(value) if is_count else _OMIT
+
+
+def _names_by_name(value: Any) -> Any:
+    """Return the lists of names in an object, or `_OMIT` if there are none."""
+    members = as_object(value).items()
+    names = {x: texts_of(y) for x, y in members if isinstance(y, list)}
+    return names or _OMIT
+
+
+def _adjust_enum(result: JsonObject) -> None:
+    """Keep the values that match the type. YAML reads an unquoted `1.0` as a number."""
+    types = types_of(result)
+    if not types:
+        return
+    values = cast(list[Any], result["enum"])
+    valid = [x for x in values if _is_of(x, types)]
+    if len(valid) < len(values) and types == {"string"}:
+        valid = [x if isinstance(x, str) else json.dumps(x) for x in values if x is not None]
+    if valid:
+        result["enum"] = valid
+    else:
+        del result["type"]
+
+
+def _is_of(value: Any, types: set[str]) -> bool:
+    kind = json_type(value)
+    if kind == "integer" or (isinstance(value, float) and value.is_integer()):
+        return bool(types & {"integer", "number"})
+    return kind in types
+
+
+def _allow_null(result: JsonObject) -> None:
+    """Let a translated schema accept null as well."""
+    if any(word in result for word in ("$ref", "allOf", "anyOf", "oneOf")):
+        description = result.pop("description", None)
+        inner = dict(result)
+        result.clear()
+        result["anyOf"] = [inner, _NULL]
+        if description:
+            result["description"] = description
+        return
+    if "type" in result:
+        types = as_list(result["type"]) or [result["type"]]
+        result["type"] = list(dict.fromkeys((*types, "null")))
+    if "enum" in result and None not in result["enum"]:
+        result["enum"] = [*result["enum"], None]
+
+
+def types_of(schema: JsonObject) -> set[str]:
+    """Return the types of a translated schema."""
+    types = schema.get("type", [])
+    return {types} if isinstance(types, str) else set(types)
+
+
+# Rules
+
+
 _Rule: TypeAlias = Callable[[_Translation, str, Any], Any]
 
 
 def _if(test: Callable[[Any], bool]) -> _Rule:
     """Return a rule that keeps the values that pass a test."""
-    return lambda _translation, _word, value: value if test(value) else OMIT
+    return lambda _translation, _word, value: value if test(value) else _OMIT
 
 
 def _as(change: Callable[[Any], Any]) -> _Rule:
     """Return a rule that replaces a value by a function's result, if that is not empty."""
-    return lambda _translation, _word, value: OMIT if (x := change(value)) in ("", []) else x
+    return lambda _translation, _word, value: _OMIT if (x := change(value)) in ("", []) else x
 
 
 # All other keywords are omitted, such as OpenAPI's `discriminator`, `xml` and `x-...`.
@@ -378,13 +452,13 @@ _RULE_OF_WORDS: Mapping[str, _Rule] = {
     "format contentEncoding contentMediaType": _as(lambda value: text_of(value, _MAX_NAME)),
     "type": _Translation.type,
     "enum": _Translation.enum,
-    "const": _if(lambda value: bool(json_text_of(value))),
-    "default": _if(is_short),
+    "const": _if(lambda value: bool(_json_text_of(value))),
+    "default": _if(_is_short),
     "examples": _Translation.examples,
-    "minimum maximum exclusiveMinimum exclusiveMaximum": _if(is_number),
-    "multipleOf": _if(lambda value: is_number(value) and value > 0),
-    "minLength maxLength minItems maxItems minProperties maxProperties": _as(count_of),
-    "minContains maxContains": _as(count_of),
+    "minimum maximum exclusiveMinimum exclusiveMaximum": _if(_is_number),
+    "multipleOf": _if(lambda value: _is_number(value) and value > 0),
+    "minLength maxLength minItems maxItems minProperties maxProperties": _as(_count_of),
+    "minContains maxContains": _as(_count_of),
     "uniqueItems deprecated": _if(lambda value: value is True),
     "pattern": _Translation.pattern,
     "required": _as(texts_of),  # early drafts had a flag here
@@ -392,6 +466,6 @@ _RULE_OF_WORDS: Mapping[str, _Rule] = {
     "not if then else contains propertyNames additionalProperties": _Translation.inner,
     "unevaluatedItems unevaluatedProperties": _Translation.inner,
     "properties dependentSchemas patternProperties": _Translation.named,
-    "dependentRequired": _as(names_by_name),
+    "dependentRequired": _as(_names_by_name),
 }  # fmt: skip
 _RULES = {word: rule for words, rule in _RULE_OF_WORDS.items() for word in words.split()}

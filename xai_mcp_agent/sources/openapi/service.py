@@ -17,7 +17,7 @@ from ...core.names import did_you_mean
 from ...core.schema_check import ArgumentChecks
 from ...core.schemas import signature
 from ...core.tools import JsonObject, definition_of
-from .document import BadDocument, Document, files_beside, read_file
+from .document import BadDocument, Document, files_beside, read_document
 from .operations import Operation, Problem, convert
 from .plan import RequestPlan
 from .swagger import is_usable
@@ -35,7 +35,7 @@ class Service:
         self,
         document: Document,
         base_url: str | None = None,
-        auth: Mapping[str, Any] | str | None = None,
+        auth: Mapping[str, Any] | None = None,
     ) -> None:
         self.title = document.title
         self.version = document.version
@@ -115,7 +115,7 @@ class Service:
 def load_service(
     where: str | os.PathLike[str] | Mapping[str, Any],
     base_url: str | None = None,
-    auth: Mapping[str, Any] | str | None = None,
+    auth: Mapping[str, Any] | None = None,
 ) -> Service:
     """Load a service from its document: a file, a URL, or the parsed document itself.
 
@@ -145,17 +145,12 @@ def _document_in(value: Mapping[str, Any]) -> Document:
         text = to_json(dict(value), inf_nan_mode="constants", fallback=str)
     except ValueError as cause:
         raise BadDocument(f"the document cannot be read: {cause}.") from None
-    return Document.parse(text)
+    return Document(text)
 
 
 def _open(name: str) -> Document:
     file = Path(name).expanduser().absolute()
-    try:
-        data = read_file(file)
-    except OSError as cause:
-        problem = cause.strerror or str(cause)
-        raise BadDocument(f"{name} cannot be read: {problem}. Give a file or a URL.") from None
-    return Document.parse(data, file.as_uri(), files_beside(file), name)
+    return Document(read_document(file), file.as_uri(), files_beside(file), name)
 
 
 def _fetch(url: str) -> Document:
@@ -169,4 +164,4 @@ def _fetch(url: str) -> Document:
             f"{url} cannot be fetched: {cause}. Give another URL or a file."
         ) from None
     # RFC 3986, 5.1.3: references are relative to the final address.
-    return Document.parse(data, address, fetch, url)
+    return Document(data, address, fetch, url)

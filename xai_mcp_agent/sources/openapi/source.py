@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -30,7 +29,7 @@ from ..choice import choose
 from ..reading import ReadSource, file_stamp
 from ..threads import run_in_thread
 from ..web.origins import is_same_host, origin_of
-from .document import MAX_BYTES, BadDocument, Document, Read, files_beside, path_of, read_file
+from .document import MAX_BYTES, BadDocument, Document, Read, files_beside, path_of, read_document
 from .operations import Operation, Problem, convert
 from .templates import check_templates
 
@@ -42,6 +41,7 @@ T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _NOT_MODIFIED = 304
+_CHECK_SERVER = "Check its server."
 _MAX_NOTES = 20  # of each kind, in the status
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
@@ -152,7 +152,7 @@ class OpenApiSource(ReadSource[DocumentOffer]):
         return await self._reader.stamp()
 
     async def _read(self) -> DocumentOffer:
-        return await self._reader.read(self._last.value if self._last else None)
+        return await self._reader.read()
 
     def _title(self) -> str:
         return self._last.value.title if self._last else ""
@@ -168,8 +168,8 @@ class DocumentReader:
         self._settings = settings
         self._mask = mask
         self._client: ServiceClient | None = None
+        self._last: DocumentOffer | None = None
         self._validators: Mapping[str, str] = {}  # headers for a conditional request
-        self._parts: Mapping[str, object] = {}
         self.document_place = INTERNET
         """The place that a document from a URL came from (core/places.py)."""
 
@@ -187,62 +187,53 @@ class DocumentReader:
         if self._settings.is_remote:
             return None
         # New parts are read once more, as they may have changed before we watched them.
-        files = [self._settings.spec, *(str(path_of(x)) for x in self._parts)]
+        parts = self._last.parts if self._last else ()
+        files = [self._settings.spec, *(str(path_of(x)) for x in parts)]
         try:
             return await self._in_thread(lambda: tuple(map(file_stamp, files)))
         except TimeoutError as cause:
             raise self._too_slow("Check that its disk responds.") from cause
 
-    async def read(self, before: DocumentOffer | None) -> DocumentOffer:
-        """Return the current offer, or `before` itself if the document has not changed.
+    async def read(self) -> DocumentOffer:
+        """Return the current offer, which is the last one if the document has not changed.
 
         Raises:
             SourceFailed: it cannot be read; says why, and what to do.
         """
         try:
             with anyio.fail_after(self._settings.start_timeout_seconds):
-                read = self._fetch if self._settings.is_remote else self._open
-                offer = await read(before)
+                is_remote = self._settings.is_remote
+                self._last = await (self._fetch() if is_remote else self._in_thread(self._open))
         except TimeoutError as cause:
             raise self._too_slow("Raise `startTimeout`, or keep a copy in a file.") from cause
         except BadDocument as cause:
-            raise self._failure(str(cause), "Check it with `xai-mcp-agent tools list`.") from None
-        self._parts = offer.parts
-        return offer
+            fix = "Correct `spec`, or check it with `xai-mcp-agent tools list`."
+            raise self._failure(str(cause), fix) from None
+        return self._last
 
-    async def _open(self, before: DocumentOffer | None) -> DocumentOffer:
+    def _open(self) -> DocumentOffer:
         file = Path(self._settings.spec)
-        try:
-            data = await self._in_thread(partial(read_file, file))
-        except TimeoutError:
-            raise
-        except OSError as cause:
-            problem = f"{file} cannot be read: {cause.strerror or cause}."
-            raise self._failure(problem, "Correct `spec` in the settings.") from cause
-        return await self._convert(data, file.as_uri(), files_beside(file), before)
+        return self._convert(read_document(file), file.as_uri(), files_beside(file))
 
-    async def _fetch(self, before: DocumentOffer | None) -> DocumentOffer:
-        url = self._settings.spec
+    async def _fetch(self) -> DocumentOffer:
+        url, last = self._settings.spec, self._last
         # An unchanged document may have changed parts.
-        is_conditional = before is not None and not before.parts
+        is_conditional = last is not None and not last.parts
         response = await self._get(url, self._validators if is_conditional else {})
         self.document_place = response.place
-        if before is not None and response.status == _NOT_MODIFIED:
-            return before
+        if last is not None and response.status == _NOT_MODIFIED:
+            return last
         # RFC 3986, 5.1.3: parts are relative to the final address. If that is at another host, they
         # stay relative to `spec`: only files of the host in the settings are read.
         address = response.url if is_same_host(url, response.url) else url
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
-            offer = await self._convert(response.body, address, fetch, before)
+            offer = await self._in_thread(lambda: self._convert(response.body, address, fetch))
         finally:
             is_over.set()
-        self._validators = {
-            header: response.headers[name]
-            for name, header in _VALIDATORS.items()
-            if name in response.headers
-        }
+        headers = response.headers
+        self._validators = {y: headers[x] for x, y in _VALIDATORS.items() if x in headers}
         return offer
 
     async def _get(
@@ -262,22 +253,16 @@ class DocumentReader:
         try:
             request = httpx2.Request("GET", url, headers=headers)
             response = await self._client.send(request, leaves_host=leaves_host)
-        except SourceClosed as cause:
+        except (SourceClosed, ResponseTooLarge) as cause:
             problem = f"its document was not read: {cause.problem}"
-            raise self._failure(problem, "Check its server.") from cause
-        except ResponseTooLarge as cause:
-            problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
-            fix = "Use a document with only the operations that you need."
-            raise self._failure(problem, fix) from cause
-        status = f"HTTP {response.status} {response.reason}."
-        if response.status >= 500:
-            problem = f"its document was not read: {status}"
-            raise self._failure(problem, "Check its server.")
-        if response.status >= 300 and not (response.status == _NOT_MODIFIED and validators):
-            problem = f"its document is not at {response.url}: {status}"
-            fix = "Correct `spec`, or `headers` if it wants credentials."
-            raise self._failure(problem, fix)
-        return response
+            raise self._failure(problem, _CHECK_SERVER) from cause
+        if response.status < 300 or (response.status == _NOT_MODIFIED and validators):
+            return response
+        problem = (
+            f"its document is not at {response.url}: HTTP {response.status} {response.reason}."
+        )
+        fix = "Correct `spec`, or `headers` if it wants credentials."
+        raise self._failure(problem, _CHECK_SERVER if response.status >= 500 else fix)
 
     def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
         async def get(uri: str) -> bytes:
@@ -294,15 +279,10 @@ class DocumentReader:
 
         return fetch
 
-    async def _convert(
-        self, data: bytes, uri: str, read: Read, before: DocumentOffer | None
-    ) -> DocumentOffer:
-        def convert_document() -> DocumentOffer:
-            if before is not None and before.is_of(data):
-                return before
-            return _offer(self._settings, data, uri, read)
-
-        return await self._in_thread(convert_document)
+    def _convert(self, data: bytes, uri: str, read: Read) -> DocumentOffer:
+        if self._last is not None and self._last.is_of(data):
+            return self._last
+        return _offer(self._settings, data, uri, read)
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         """Run a function in a thread that may be abandoned: disks hang."""
@@ -324,7 +304,7 @@ def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Docu
         parts[uri] = _stamp(uri)
         return read(uri)
 
-    document = Document.parse(data, uri, read_part, settings.spec)
+    document = Document(data, uri, read_part, settings.spec)
     conversion = convert(document, settings.name, settings.base_url.rstrip("/") or None)
     operations = {x.name: x for x in conversion.operations}
     title = f"{document.title} {document.version}".strip()

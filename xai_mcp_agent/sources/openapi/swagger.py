@@ -12,9 +12,9 @@ from urllib.parse import urljoin, urlsplit
 
 from ...core.json import JsonObject, as_list, as_object, is_object
 from ...core.places import LINK_LOCAL, place_of_host
-from .bodies import FORM, JSON, MULTIPART
 from .document import BadReference, Document, text_of, texts_of
-from .plan import SecurityNeed
+from .plan import FORM, JSON, MULTIPART, SecurityNeed
+from .schemas import SchemaNotes
 
 # Keywords of the parameter itself; all others belong to its schema.
 _PARAMETER_KEYWORDS = frozenset((
@@ -37,10 +37,6 @@ _HOST = re.compile(r"[^\s{}<>%\\^`|\"]+")
 _METADATA = ("metadata.google.internal", "metadata.goog", "fd00:ec2::254", "instance-data")
 _KINDS = ("apiKey", "http", "oauth2", "openIdConnect", "mutualTLS")
 _PLACES = ("header", "query", "cookie")
-
-
-class NoServer(ValueError):
-    """The server is called only if a person names it; says why."""
 
 
 # Inputs
@@ -143,11 +139,13 @@ def success_responses(document: Document, operation: JsonObject) -> dict[str, Js
 # Servers
 
 
-def server_url(document: Document, operation: JsonObject, path_item: JsonObject) -> str:
+def server_url(
+    document: Document, operation: JsonObject, path_item: JsonObject, notes: SchemaNotes
+) -> str:
     """Return the absolute URL of the first usable server; empty if there is none.
 
-    Raises:
-        NoServer: it is a metadata service, which gives out the machine's credentials.
+    A metadata service, which gives out the machine's credentials, is called only if the settings
+    name it.
     """
     base = "" if document.uri.startswith("file:") else document.uri
     if document.is_swagger:
@@ -162,9 +160,15 @@ def server_url(document: Document, operation: JsonObject, path_item: JsonObject)
             url = urljoin(base, reference)[:_MAX_URL]
         except ValueError:
             continue
-        if is_usable(url) and not _VARIABLE.search(url):
-            _check_host(url)
-            return url.partition("?")[0].partition("#")[0].rstrip("/")
+        if not is_usable(url) or _VARIABLE.search(url):
+            continue
+        if _is_metadata(host := urlsplit(url).hostname or ""):
+            notes.add(
+                f"The document names the server {host}, which may give out credentials of this "
+                "machine; it is called only if the settings name it."
+            )
+            return ""
+        return url.partition("?")[0].partition("#")[0].rstrip("/")
     return ""
 
 
@@ -202,17 +206,13 @@ def _fill_variables(server: JsonObject) -> str:
     return _VARIABLE.sub(value, url[:_MAX_URL]) if isinstance(url, str) else ""
 
 
-def _check_host(url: str) -> None:
-    host = (urlsplit(url).hostname or "").rstrip(".").lower()
+def _is_metadata(host: str) -> bool:
+    host = host.rstrip(".")
     try:
         address = inet_ntoa(inet_aton(host))  # systems accept `2852039166` as an address, too
     except (OSError, ValueError):
         address = host
-    if host in _METADATA or place_of_host(address) == LINK_LOCAL:
-        raise NoServer(
-            f"the document names the server {host}, which may give out credentials of this "
-            "machine; it is called only if the settings name it"
-        )
+    return host in _METADATA or place_of_host(address) == LINK_LOCAL
 
 
 # Security

@@ -8,36 +8,20 @@ people to copy and change.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from ...core.errors import BadSetting, InvalidArguments
 from ...core.json import is_object
 from ...settings.openapi import OperationSettings
-from .bodies import FORM, JSON, base_of, is_json
-from .plan import (
-    Location,
-    Pairs,
-    Placement,
-    RequestPlan,
-    Style,
-    Unwritable,
-    cookie_pairs,
-    header_text,
-    in_url,
-    json_text,
-    path_text,
-    query_pairs,
-    querystring,
-    refuse_dot_segments,
-    value_text,
-)
-from .request import HOLE, IN_TEMPLATE, RequestParts
+from . import styles
+from .plan import FORM, JSON, Location, Placement, RequestPlan, Style, base_of, is_json
+from .request import RequestParts, fill_path
+from .styles import Pairs, Unwritable
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -46,9 +30,13 @@ Context: TypeAlias = Literal["url", "header", "json", "form", "xml", "text"]
 """Where a template's text goes; this decides how its values are encoded."""
 
 _ENCODERS: Mapping[Context, Callable[[str], str]] = {
-    "url": in_url, "form": in_url, "xml": escape, "json": lambda text: json.dumps(text)[1:-1],
-    "header": str, "text": str,
-}  # fmt: skip
+    "url": styles.in_url,
+    "header": str,
+    "json": lambda text: json.dumps(text)[1:-1],
+    "form": styles.in_url,
+    "xml": escape,
+    "text": str,
+}
 
 
 class _Encoded(str):
@@ -135,7 +123,7 @@ def _check_url(url: str, base_url: str) -> str:
             "change `baseUrl`."
         )
     try:
-        refuse_dot_segments(urlsplit(url).path)
+        styles.refuse_dot_segments(urlsplit(url).path)
     except Unwritable as cause:
         raise InvalidArguments("the URL", [f"an argument in the path: {cause}"], "a name") from None
     return url
@@ -164,7 +152,6 @@ def _compile(template: str, context: Context, where: str) -> Template:
         raise BadSetting(f"`{where}` of an operation is no usable template: {cause}.") from None
 
 
-@lru_cache(maxsize=8)
 def _environment(context: Context) -> Any:
     # Here, because most services have no templates.
     from jinja2 import StrictUndefined, Undefined
@@ -176,12 +163,10 @@ def _environment(context: Context) -> Any:
         """Jinja environment that looks names up as keys: `args.items` is the argument `items`."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
-            is_ours = isinstance(obj, dict | Undefined)
+            is_ours = is_object(obj)
             return self.getitem(obj, attribute) if is_ours else super().getattr(obj, attribute)
 
         def getitem(self, obj: Any, argument: Any) -> Any:
-            if isinstance(obj, Undefined):
-                return obj  # a missing value has no members either
             if is_object(obj) and argument not in obj:
                 return self.undefined(name=str(argument))
             return super().getitem(obj, argument)
@@ -190,8 +175,8 @@ def _environment(context: Context) -> Any:
         if isinstance(value, _Encoded | Undefined):
             return value
         if context == "json" and not isinstance(value, str):
-            return json_text(value)
-        return encode(value_text(value))
+            return styles.json_text(value)
+        return encode(styles.value_text(value))
 
     environment = JsonEnvironment(
         undefined=StrictUndefined, finalize=encode_value, keep_trailing_newline=True
@@ -228,16 +213,16 @@ def _form(value: Mapping[str, Any]) -> _Encoded:
 
 
 def _tojson(value: Any) -> _Encoded:
-    return _Encoded(json_text(value))
+    return _Encoded(styles.json_text(value))
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "path": _writer("path", path_text),
-    "pathsegment": _writer("path", path_text),
-    "query": _writer("query", query_pairs, "&"),
-    "querystring": _writer("querystring", querystring),
-    "header": _writer("header", header_text),
-    "cookie": _writer("cookie", cookie_pairs, "; "),
+    "path": _writer("path", styles.path_text),
+    "pathsegment": _writer("path", styles.path_text),
+    "query": _writer("query", styles.query_pairs, "&"),
+    "querystring": _writer("querystring", styles.querystring),
+    "header": _writer("header", styles.header_text),
+    "cookie": _writer("cookie", styles.cookie_pairs, "; "),
     "fields": _fields,
     "form": _form,
     "tojson": _tojson,
@@ -247,36 +232,25 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 # Plans as templates
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTemplates:
-    """A plan as templates; `body` is empty if there is none, or if a template cannot write it."""
+def templates_of(plan: RequestPlan) -> OperationSettings:
+    """Return the plan as templates that people can read, and change in the settings.
 
-    url: str
-    headers: Mapping[str, str]
-    body: str
-
-
-def templates_of(plan: RequestPlan) -> PlanTemplates:
-    """Return the plan as templates that people can read, and change in the settings."""
+    `body` is empty if there is none, or if a template cannot write it.
+    """
     query = [
         _optional(x, f"&{_value(x)}")
         for x in plan.placements
         if x.location in ("query", "querystring")
     ]
     path = plan.path + ("" if "?" in plan.path or not query else "?")
-    places = {x.name: x for x in plan.placements if x.location == "path"}
-    pieces = (
-        _value(places[x]) if n % 2 and x in places
-        else quote(f"{{{x}}}" if n % 2 else x, safe=f"{IN_TEMPLATE}?")
-        for n, x in enumerate(re.split(HOLE, path))
-    )  # fmt: skip
+    url = fill_path(path, {x.name: _value(x) for x in plan.placements if x.location == "path"})
     headers = {"Accept": plan.accept}
     headers |= {x.name: _optional(x, _value(x)) for x in plan.placements if x.location == "header"}
     if cookies := [x for x in plan.placements if x.location == "cookie"]:
         headers["Cookie"] = "".join(_optional(x, f"{_value(x)}; ") for x in cookies)
     if plan.body is not None:
         headers["Content-Type"] = plan.body.media_type
-    return PlanTemplates("".join([*pieces, *query]), headers, _body(plan))
+    return OperationSettings(url=url + "".join(query), headers=headers, body=_body(plan))
 
 
 def _body(plan: RequestPlan) -> str:
