@@ -130,7 +130,8 @@ class DecisionLock:
     def as_text(self) -> str:
         """Return the text of the file."""
         decisions = adapter(DecisionLock).dump_python(self, exclude_defaults=True)
-        return json.dumps(decisions | {"version": VERSION}, indent=2, sort_keys=True) + "\n"
+        document = {"sources": {}, **decisions, "version": VERSION}
+        return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
 def source_name(kind: SourceKind, source: str) -> str:
