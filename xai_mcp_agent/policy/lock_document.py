@@ -130,7 +130,7 @@ class DecisionLock:
     def as_text(self) -> str:
         """Return the text of the file."""
         decisions = adapter(DecisionLock).dump_python(self, exclude_defaults=True)
-        document = {"sources": {}, **decisions, "version": VERSION}
+        document: JsonObject = {"sources": {}, **decisions, "version": VERSION}
         return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 

@@ -43,8 +43,8 @@ class FoundServer:
     version: str
     title: str
     description: str
-    score: float
-    reasons: tuple[str, ...]
+    score: float = 0.0
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,12 @@ class Registries:
         for source in self.select(registry):
             for document in self._store.latest(source.address):
                 if document.meta.get("status") not in _HIDDEN:
-                    server = _search_result(source.name, document)
-                    key = f"{source.name} {server.name}"
-                    servers[key] = server
-                    index.update(_index_document(key, server, document))
+                    fields = _index_document(source.name, document)
+                    servers[fields["id"]] = FoundServer(
+                        source.name, document.name, document.version, fields["title"],
+                        fields["description"],
+                    )  # fmt: skip
+                    index.update(fields)
         if not servers:
             raise RegistryError(
                 "There is no local copy of a registry yet. Run `xai-mcp-agent registry sync`."
@@ -165,14 +167,12 @@ class Registries:
                 documents = [npm_document(address, name, version or "latest", ASK_LIMITS)]
             else:
                 return ""
-        except HttpStatusError as reason:
-            if reason.status == NOT_FOUND:
-                if registry.type == "api":  # npm and lists are read in full at each sync
-                    self._store.mark_deleted(registry.address, name)
-                return f"{registry.name} has no {_quote(name)} (any more)"
-            return f"{registry.name} could not be asked: {reason}"
         except OSError as reason:
-            return f"{registry.name} could not be asked: {reason}"
+            if not isinstance(reason, HttpStatusError) or reason.status != NOT_FOUND:
+                return f"{registry.name} could not be asked: {reason}"
+            if registry.type == "api":  # npm and lists are read in full at each sync
+                self._store.mark_deleted(registry.address, name)
+            return f"{registry.name} has no {_quote(name)} (any more)"
         with self._store.writing():
             for document in documents:
                 self._store.put(registry.address, document)
@@ -237,22 +237,16 @@ class Registries:
         return changes
 
 
-def _search_result(registry: str, document: RegistryDocument) -> FoundServer:
-    title, description = (clean_text(document.server.get(x)) for x in ("title", "description"))
-    return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
-
-
-def _index_document(key: str, server: FoundServer, document: RegistryDocument) -> JsonObject:
+def _index_document(registry: str, document: RegistryDocument) -> JsonObject:
     """Return a server as a document of the index: its name, description and tags."""
-    space, _, name = server.name.rpartition("/")
-    tags = " ".join(as_texts(document.server.get("tags")))
+    space, _, name = document.name.rpartition("/")
     return {
-        "id": key,
+        "id": f"{registry} {document.name}",
         "server": _BETWEEN_WORDS.sub(" ", space),
-        "name": name or server.name,
-        "title": server.title,
-        "description": server.description,
-        "server_description": clean_text(tags),
+        "name": name or document.name,
+        "title": clean_text(document.server.get("title")),
+        "description": clean_text(document.server.get("description")),
+        "server_description": clean_text(" ".join(as_texts(document.server.get("tags")))),
     }
 
 

@@ -122,13 +122,6 @@ class RegistryStore:
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)
         return progress
 
-    def begin(self, registry: str, since: str) -> Progress:
-        """Record the beginning of a sync of changes since a time, and return its progress."""
-        with self.writing():
-            # The time identifies the sync.
-            begun = datetime.now(UTC).isoformat()
-            return self.set_progress(registry, Progress(since=since, begun=begun))
-
     # Documents
 
     def put(self, registry: str, document: RegistryDocument, run: str = "") -> Alarm | None:
@@ -255,7 +248,7 @@ def _read_pages(
     progress = store.progress(address)
     report.is_resumed = bool(progress.cursor)
     if not report.is_resumed:
-        progress = store.begin(address, progress.since)
+        progress = _begin(store, address, progress.since)
     while (remaining := deadline - time.monotonic()) > 0:
         limits = replace(_PAGE_LIMITS, seconds=min(_PAGE_LIMITS.seconds, max(remaining, 0.1)))
         try:
@@ -264,7 +257,7 @@ def _read_pages(
             if reason.status not in _CLIENT_ERRORS or not report.is_resumed or report.pages:
                 raise
             report.is_resumed = False  # the cursor is too old
-            progress = store.begin(address, progress.since)
+            progress = _begin(store, address, progress.since)
             continue
         with store.writing():
             if store.progress(address) != progress:
@@ -282,6 +275,13 @@ def _read_pages(
             cursors.add(page.next)
             progress = store.set_progress(address, replace(progress, cursor=page.next))
     return f"is not read to its end after {seconds:g} s."
+
+
+def _begin(store: RegistryStore, registry: str, since: str) -> Progress:
+    """Record the beginning of a sync of changes since a time; its own time identifies it."""
+    with store.writing():
+        begun = datetime.now(UTC).isoformat()
+        return store.set_progress(registry, Progress(since=since, begun=begun))
 
 
 def _store_page(
