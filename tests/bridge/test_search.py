@@ -187,7 +187,7 @@ def test_prompts_and_resources_are_found_on_request_alone():
         results = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
         assert [x.tool.name for x in results] == ["it://echo", "poem"]
         assert [x.tool.key.kind for x in results] == ["mcp_resource", "mcp_prompt"]
-        line = match_text(results[1], 80).splitlines()[0]
+        line = match_text(results[1]).splitlines()[0]
         assert line.endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
         assert match_json(results[0])["kind"] == "resource"
         together = bridge.search_tools("echo a text", kinds=("tool", "prompt"))

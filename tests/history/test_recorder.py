@@ -125,7 +125,7 @@ def test_prompts_and_resources_have_a_history_like_tools(history: History):
     assert history.store.records(1).features == {}
     kinds = [x["kind"] for x in records_json(records)["features"]]
     assert kinds == ["mcp_resource", "mcp_template", "mcp_prompt"]
-    text = records_text(records, 100)
+    text = records_text(records)
     assert text.startswith("it: connected, 1 tool, 1 resource, 1 template, 1 prompt")
     assert "  read (prompt)" in text.splitlines()
 

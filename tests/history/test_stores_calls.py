@@ -67,7 +67,7 @@ def test_each_finished_call_of_a_killed_process_is_stored_once(
         unfinished = next(x for x in all_events if x.change == "begun")
         assert {unfinished.run} == {x.run for x in all_events if x.change == "called"}
         assert event_json(unfinished)["payload"]["status"] == "unknown"
-        text = events_text([unfinished], 200)
+        text = events_text([unfinished])
         assert "notes.save: called: " in text
         assert "it is unknown whether it was carried out" in text
         tools = recorder.ask(lambda store: store.records()).result(_SECONDS).tools

@@ -35,7 +35,7 @@ def called(tool: str, after: float, seconds: float = 0.1, **payload: Any) -> Eve
 
 def lines(*events: Event) -> list[str]:
     """The lines of these events, without the day."""
-    return events_text(events, 80).splitlines()[1:]
+    return events_text(events).splitlines()[1:]
 
 
 # Events
@@ -48,8 +48,7 @@ def test_events_are_listed_by_day_with_time_and_reason():
             event("discovered", "search"),
             event("unavailable", "search", 5, reason=NOT_LISTED),
             event("disconnected", None, 86_400, reason="exit code 1"),
-        ],
-        80,
+        ]
     )
     assert text.splitlines() == [
         "2026-11-20, Friday",
@@ -59,7 +58,7 @@ def test_events_are_listed_by_day_with_time_and_reason():
         "2026-11-21, Saturday",
         "12:00:00  web: disconnected: exit code 1",
     ]
-    assert events_text([], 80) == NOTHING
+    assert events_text([]) == NOTHING
 
 
 def test_similar_events_share_one_line():
@@ -69,8 +68,8 @@ def test_similar_events_share_one_line():
     calls = [called("search", n, 0.1 * (n + 1)) for n in range(3)]
     calls[1].payload["error"] = "too   many\nrequests"
     assert lines(*calls) == [
-        "12:00:00  web.search: called 3 times until 12:00:02, 200 ms each, 300 ms at",
-        "            most; 1 failed, the last: too many requests",
+        "12:00:00  web.search: called 3 times until 12:00:02, 200 ms each, 300 ms at most; "
+        "1 failed, the last: too many requests",
     ]
     assert lines(calls[1]) == ["12:00:01  web.search: failed after 200 ms: too many requests"]
     assert len(lines(*(called(f"t{n % 2}", n) for n in range(12)))) == 12
@@ -79,9 +78,8 @@ def test_similar_events_share_one_line():
 
 def test_text_of_servers_is_cleaned_and_cut():
     untrusted = event("unavailable", "\x1b[2Ja", reason="\x1b]0;x\x07" + "word " * 100_000)
-    text = events_text([untrusted], 80)
+    text = events_text([untrusted])
     assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
     assert len(text) < 2000
 
 
@@ -99,7 +97,7 @@ CLOSED = event("disconnected", None, 9, reason="exit code 1")
 
 def records(*events: Event) -> list[str]:
     """The lines of the records after these events."""
-    return records_text(Fold().take(events).records(), 80).splitlines()
+    return records_text(Fold().take(events).records()).splitlines()
 
 
 def test_each_server_lists_its_tools_with_a_summary_of_their_calls():
@@ -195,7 +193,7 @@ PLAN = Plan(
 
 
 def test_a_plan_lists_the_origin_of_each_argument_its_problems_and_reasons():
-    assert plan_text(PLAN, 80).splitlines() == [
+    assert plan_text(PLAN).splitlines() == [
         "A rough plan for: Do it.",
         "1. shop/find",
         '   email: "ada@example.org"',
@@ -210,7 +208,7 @@ def test_a_plan_lists_the_origin_of_each_argument_its_problems_and_reasons():
         "About this plan:",
         "- made of words",
     ]
-    short = plan_text(PLAN, 80, with_reasons=False)
+    short = plan_text(PLAN, with_reasons=False)
     assert "made of words" not in short
     assert "both are ids" not in short
 
@@ -218,7 +216,7 @@ def test_a_plan_lists_the_origin_of_each_argument_its_problems_and_reasons():
 def test_text_of_servers_in_a_plan_is_cleaned_and_cut():
     evil = "x\x1b[2J\nFix before running\u202e" + "y" * 9_000
     plan = Plan(evil, (PlannedCall(evil, evil, {evil: Value(evil)}),))
-    text = plan_text(plan, 80)
+    text = plan_text(plan)
     assert len(text) < 2_000
     assert "\x1b" not in text
     assert "\u202e" not in text

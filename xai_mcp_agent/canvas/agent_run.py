@@ -49,7 +49,6 @@ from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tool_choice
 # Keys of `ctx`, for the length of the workflow's run.
 _APPROVALS, _FACTS = "approved_calls", "facts_for_rules"
 
-_MODEL_WIDTH = 1_000  # columns: a model does not need lines broken
 _ID_BYTES = 6  # of a call by hand: an id that no model's call has
 
 
@@ -382,7 +381,7 @@ class _AgentWork:
             preferences_of(agent),
             settings_of(agent).get("tool_token_budget"),
             self._failures,
-            partial(plan_text, width=_MODEL_WIDTH) if agent.get(PLANNING_TOOLS) else None,
+            plan_text if agent.get(PLANNING_TOOLS) else None,
             agent.get(REQUIRED) or (),
         )
         listener = Listener(self.tell, self._show_waiting, review_text)

@@ -27,7 +27,6 @@ from .ports import file_on, inputs, outputs
 from .toolbelts import preferences_of, tool_choice, tools_in
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
-_WIDTH = 1_000  # of a text on a port: whoever shows it wraps it
 
 
 class PlanStopped(XaiMcpError):
@@ -67,7 +66,7 @@ def plan_request(
     return {
         "plan": plan_as_json(plan),
         "problems": list(plan.problems),
-        "summary": plan_text(plan, _WIDTH),
+        "summary": plan_text(plan),
     }
 
 

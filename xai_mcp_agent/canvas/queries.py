@@ -29,8 +29,6 @@ from .toolbelts import preferences_of, tool_choice, tools_in
 
 _SEARCH, _EXPLAIN, _HISTORY = "MCPSearchTools", "MCPExplainTool", "MCPToolHistory"
 _DEFAULT_LIMIT = 10
-_WIDTH = 1_000  # of a text on a port: whoever shows it wraps it
-_PANEL_WIDTH = 80  # as wide as the output panel of the lab
 _USUAL_LIMIT = 100
 _OLDER = "Older ones are left out: raise `limit`, or set `since` or `until`."
 _NOTHING = "No tool has any of these words. MCPListTools lists all that a server has."
@@ -65,7 +63,7 @@ def find_tools(
             summary=lambda x: count(len(x), "tool"),
         )
         work.answer["names"] = [str(x.entry.key) for x in tools]
-    lines = [match_text(x, _WIDTH) for x in tools] or [_NOTHING]
+    lines = [match_text(x) for x in tools] or [_NOTHING]
     lines += [f"Note: {tools.note}"] if tools.note else []
     lines += [f"Left out: {reason}" for reason in tools.failed.values()]
     rows = [match_json(x) for x in tools]
@@ -115,7 +113,7 @@ def explain_tool(
         work.answer["example"] = tool.example
         if choice:
             work.answer["is_chosen"] = choice.is_chosen
-    lines = [explained_text(tool, _WIDTH), *([choice_text(choice, _WIDTH)] if choice else [])]
+    lines = [explained_text(tool), *([choice_text(choice)] if choice else [])]
     return {
         "definition": explained_json(tool),
         "example": tool.example,
@@ -175,7 +173,7 @@ def tool_history(
         work.answer["events"] = len(newest)
         if records is not None:
             _require(work.bridge, records, server_name)
-    text = events_text(newest, _PANEL_WIDTH)
+    text = events_text(newest)
     if len(events) > most:
         text = f"{text}\n{count(most, 'event')}. {_OLDER}"
     only = server_name or None
@@ -183,7 +181,7 @@ def tool_history(
         "events": [event_json(x) for x in newest],
         "text": text,
         "tools": records_json(records, only)["tools"] if records else [],
-        "status": records_text(records, _PANEL_WIDTH, only) if records else "",
+        "status": records_text(records, only) if records else "",
     }
 
 

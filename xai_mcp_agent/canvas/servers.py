@@ -33,8 +33,6 @@ from .ports import as_text
 
 L = TypeVar("L", bound=Sequence[Any])
 
-_WIDTH = 80  # as wide as the output panel of the lab
-
 
 class CannotSave(XaiMcpError):
     """A file could not be written; the message says where and why."""
@@ -188,7 +186,7 @@ def refresh_tools(ctx: Any, server_name: str = "", force: bool = False) -> dict[
     return {
         "tools": [{"server": x.server, **tool_json(tool)} for x in lists for tool in x.tools],
         "changes": [change_json(change) for x in lists for change in x.changes or ()],
-        "text": "\n".join(refreshed_text(x, _WIDTH) for x in lists),
+        "text": "\n".join(refreshed_text(x) for x in lists),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..console.text import count
+from ..console.text import count, one_line
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
@@ -23,7 +23,7 @@ from ..settings.load import load_settings
 from ..settings.models import SettingsPart
 from ..settings.trust import TrustStore
 from .frame import Command, Frame, Report
-from .output import line, replace_text, say
+from .output import replace_text, say
 from .settings_file import (
     check_free,
     notes_on_secrets,
@@ -211,7 +211,7 @@ def _print_entry_place(name: str, file: Path, backup: Path | None, notes: Sequen
     if backup:
         say(f"The old file is kept as {backup}")
     for note in notes:
-        say(line(f"note: {note}"), to_stderr=True)
+        say(one_line(f"note: {note}"), to_stderr=True)
 
 
 def _check_server(
@@ -231,7 +231,7 @@ def _tools_text(tools: Sequence[Tool] | None) -> str:
         return ""
     lines = [f"It works, and has {count(len(tools), 'tool')}:"]
     for tool in tools:
-        lines.append(line(f"{tool.name}({signature(tool.input_schema)})", "  "))
+        lines.append(one_line(f"{tool.name}({signature(tool.input_schema)})", "  "))
     return "\n".join(lines)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..console.text import one_line
 from ..core.util import COMPONENTS, LIBRARY
 from ..drawing.components import our_components
-from .output import line
 
 _MAX_NAMES = 3  # enough to recognise the library
 _COMPONENT = re.compile(rb"^@xai_component\b.*?^class (\w+)", re.MULTILINE | re.DOTALL)
@@ -47,7 +47,7 @@ def find_clashes(*folders: Path) -> tuple[Clash, ...]:
 
 def clash_lines(clashes: Iterable[Clash]) -> Iterator[str]:
     """Explain clashes for a terminal."""
-    return (line(f"note: {x.explanation}") for x in clashes)
+    return (one_line(f"note: {x.explanation}") for x in clashes)
 
 
 def _libraries(folders: Iterable[Path]) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 from typer import Option
 
+from ..console.text import one_line
 from ..core.errors import SettingsError, UnknownServer
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
@@ -15,7 +16,6 @@ from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
-from .output import line
 from .settings_file import (
     check_free,
     notes_on_secrets,
@@ -103,14 +103,14 @@ def _lines(files: Sequence[HostFile]) -> Iterator[str]:
         yield "No settings of other programs were found on this machine."
         return
     for one in files:
-        yield line(f"{one.host}: {one.file}")
+        yield one_line(f"{one.host}: {one.file}")
         if one.problem:
-            yield line(f"!! {one.problem}", "  ")
+            yield one_line(f"!! {one.problem}", "  ")
         elif not one.servers:
             yield "  no servers"
         for server in one.servers:
             off = " (switched off)" if server.entry.get("enabled") is False else ""
-            yield line(f"{server.name}{off}: {_entry_text(server.entry)}", "  ")
+            yield one_line(f"{server.name}{off}: {_entry_text(server.entry)}", "  ")
     if any(x.servers for x in files):
         yield ""
         yield "To have one in your settings: xai-mcp-agent servers discover --take NAME"

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast
 
 from typer import Argument, Option
 
-from ..console.text import count
+from ..console.text import count, one_line
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.shell import shell_command
@@ -33,7 +33,7 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .frame import Report, StoreFrame
-from .output import compilable, line, write_file
+from .output import compilable, write_file
 from .recorded_runs import (
     NothingToDraw,
     calls_in_plan,
@@ -195,12 +195,12 @@ def _lines(
     yield f"Written: {file}, {count(len(calls), 'call')}{also}"
     for call in calls:
         for name, why in call.missing.items():
-            yield line(f"You must give {name} of {call.name}. {why}", "  ")
+            yield one_line(f"You must give {name} of {call.name}. {why}", "  ")
         if call.note:
-            yield line(f"{call.name}: {call.note}", "  ")
+            yield one_line(f"{call.name}: {call.note}", "  ")
     for omission, times in Counter(omitted).items():
         often = f", {times} times" if times > 1 else ""
-        yield line(f"Left out: {omission.name}{often}: {omission.why}.", "  ")
+        yield one_line(f"Left out: {omission.name}{often}: {omission.why}.", "  ")
     script = file.with_suffix(".py")
     compiled = shell_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shell_command('python', str(script))}"

@@ -23,7 +23,7 @@ from ..views.stats import Order, sorted_stats, stats_json, stats_text
 from ..views.times import day_text, time_text
 from .frame import Report, StoreFrame
 from .options import FromTime, OneServer, OneTool, Since, ToTime, Until
-from .output import echo_json, say, table_width, text_width
+from .output import echo_json, say, table_width
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -112,7 +112,7 @@ def _newest_lines(
 def _print_lines(history: History, lines: list[HistoryLine], after_day: str = "") -> str:
     if not lines:
         return after_day
-    say(lines_text(lines, text_width(), history.what_changed, after_day))
+    say(lines_text(lines, history.what_changed, after_day))
     return day_text(lines[-1].first.time)
 
 
@@ -212,7 +212,7 @@ def diff(
         if server is not None and tool is not None and before is None and after is None:
             versions = history.versions(server, tool)
             head = f"{server}.{tool}, {count(len(versions), 'version')}:"
-            text = f"{head}\n{versions_text(versions, text_width())}"
+            text = f"{head}\n{versions_text(versions)}"
             return Report([version_json(x) for x in versions], text)
         return _changes(history, server, tool, before, after)
 
@@ -224,7 +224,7 @@ def _last_changes(history: History, after: At) -> Report:
     for one in last:
         lines += [
             f"{one.source}, last changed {time_text(one.time)}:",
-            changes_text(one.changes, text_width()),
+            changes_text(one.changes),
         ]
     none = "Nothing was ever listed."
     if after is not None:
@@ -246,7 +246,7 @@ def _changes(
             f"--from ({moment_text(before)}) is later than --to ({moment_text(after)})."
         )
     changes = history.changes(server, tool, since, after)
-    text = f"{head}\n{changes_text(changes, text_width())}"
+    text = f"{head}\n{changes_text(changes)}"
     return Report([change_json(x) for x in changes], text)
 
 

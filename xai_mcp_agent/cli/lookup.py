@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,7 +12,6 @@ from ..views.search import explained_json, explained_text, match_json, match_tex
 from ..views.selection import selection_text
 from .frame import Report, StoreFrame
 from .options import Limit, OnlyServers, Server, Tool
-from .output import text_width
 
 _NOTHING = "No tool has any of these words. `xai-mcp-agent tools list` lists all tools."
 
@@ -35,9 +33,9 @@ def explain(
         bridge.settings.source(name)
         if request.strip():
             choice = bridge.explain_choice(request, name, tool)
-            return Report(choice_json(choice), choice_text(choice, text_width()))
+            return Report(choice_json(choice), choice_text(choice))
         explained = bridge.explain_tool(name, tool)
-    return Report(explained_json(explained), explained_text(explained, text_width()))
+    return Report(explained_json(explained), explained_text(explained))
 
 
 def select(
@@ -54,7 +52,7 @@ def select(
     with frame.bridge() as (bridge, _):
         selection, unusable = bridge.select_tools(question, budget)
     json = {**selection.as_json(), "unusable": unusable}
-    return Report(json, selection_text(selection, text_width()), unusable)
+    return Report(json, selection_text(selection), unusable)
 
 
 def suggest(
@@ -76,7 +74,7 @@ def suggest(
     with frame.bridge() as (bridge, _):
         suggested = bridge.suggest_tools(after or [], request, limit)
     json = {"found": list(map(suggestion_json, suggested.tools)), "failed": suggested.failed}
-    text = suggested_text(replace(suggested, failed={}), text_width())
+    text = suggested_text(suggested)
     return Report(json, text, suggested.failed.values())
 
 
@@ -98,5 +96,5 @@ def search(
     with frame.bridge(*(server or ())) as (bridge, names):
         tools = bridge.search_tools(query, *names, limit=limit, kinds=kind or ("tool",))
     json = {"found": list(map(match_json, tools)), "failed": tools.failed, "note": tools.note}
-    text = "\n".join(match_text(x, text_width()) for x in tools) or _NOTHING
+    text = "\n".join(match_text(x) for x in tools) or _NOTHING
     return Report(json, text, tools.failed.values(), [tools.note] if tools.note else ())

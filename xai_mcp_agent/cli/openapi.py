@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ..console.text import count
+from ..console.text import count, one_line
 from ..core.json import JsonObject
 from ..core.schemas import signature
 from .frame import Report
-from .output import line
 
 if TYPE_CHECKING:
     from ..sources.openapi import Operation, Service
@@ -78,18 +77,18 @@ def _service_text(service: Service) -> Iterator[str]:
     if service.problems:
         yield f"Left out, {count(len(service.problems), 'part')} of it:"
     for problem in service.problems:
-        yield line(str(problem), "  ")
+        yield one_line(str(problem), "  ")
 
 
 def _tool_text(operation: Operation) -> Iterator[str]:
     old = " (deprecated)" if operation.is_deprecated else ""
     call = f"{operation.name}({signature(operation.input_schema)})"
-    yield line(f"{call}{old}")
+    yield one_line(f"{call}{old}")
     request = f"{operation.method} {operation.path}"
     yield f"{_INDENT}{request}"
     summary = operation.description.strip().partition("\n")[0]
     if summary and summary != request:
-        yield line(summary, _INDENT)
+        yield one_line(summary, _INDENT)
 
 
 def _plan_text(operation: Operation) -> Iterator[str]:

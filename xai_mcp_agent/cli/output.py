@@ -34,6 +34,7 @@ from ..core.visible import is_visible
 from ..drawing.rules import name_problem
 from ..secrets.private_files import replace_file, replace_private
 
+_COLUMN = re.compile(r"\S{1,8}  ")  # before a text, such as a time
 _COMMAND = re.compile(r"`[^`\n]+`")
 _UNCUT_COLUMNS = 10_000
 _UNBREAKABLE = "\ue000"  # placeholder for a space where no line may break
@@ -72,16 +73,6 @@ def print_error(error: Exception, *, as_json: bool) -> None:
         echo_json({"error": str(error)})
     else:
         say(f"error: {error}", to_stderr=True)
-
-
-def line(text: str, indent: str = "") -> str:
-    """Return a text, perhaps of several lines, on one line for `say`, which wraps it."""
-    return indent + " ".join(text.split())
-
-
-def text_width() -> int:
-    """Return the number of columns for text."""
-    return surface_of(sys.stdout).width
 
 
 def table_width() -> int:
@@ -230,7 +221,7 @@ def _fit(text: str, stream: Any) -> str:
 
 
 def _wrap_line(text: str, width: int) -> list[str]:
-    """Wrap a line with the same indent and two spaces; a word that is too long stays whole.
+    """Wrap a line under its text, or two spaces in; a word that is too long stays whole.
 
     A command in backticks is not broken if a line has room for it, so that it can be copied.
     """
@@ -238,7 +229,8 @@ def _wrap_line(text: str, width: int) -> list[str]:
     if columns(text) <= width or words.startswith(_NEVER_WRAPPED):
         return [text]
     indent = text[: len(text) - len(words)]
-    after = f"{indent}  "
+    column = _COLUMN.match(words)
+    after = indent + " " * (len(column[0]) if column else 2)
     lines = textwrap.wrap(
         _COMMAND.sub(lambda x: _unbreakable(x[0], width - len(after)), words), width,
         initial_indent=indent, subsequent_indent=after,

@@ -30,7 +30,7 @@ from ..views.fitting import checked_text
 from ..views.plans import plan_text
 from .frame import LOOK, Frame, Report, StoreFrame, say_env_notes
 from .options import BaseUrl, Model, OnlyServers, Timeout, pair_in
-from .output import reader_until, say, say_result, text_width, write_file
+from .output import reader_until, say, say_result, write_file
 
 _APPROVER = "whoever ran `xai-mcp-agent plan approve`"
 _STATUS = {"finished": 0, "failed": 1}
@@ -66,7 +66,7 @@ def make(
         say(f"Written to {out}.{also}", to_stderr=True)
     return Report(
         {**plan_json, "failed": plan.failed},
-        plan_text(plan, text_width()),
+        plan_text(plan),
         plan.failed.values(),
         status=0 if plan.calls else 1,
     )
@@ -90,7 +90,7 @@ def check(
         "checked": checked.checked,
         "calls": checked.of,
     }
-    text = checked_text(checked, calls, text_width())
+    text = checked_text(checked, calls)
     return Report(json, text, status=1 if checked.problems else 0)
 
 

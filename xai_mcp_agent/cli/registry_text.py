@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..console.text import count, cut
+from ..console.text import count, cut, one_line
 from ..core.json import JsonObject, as_text
 from ..core.shell import shell_command
-from .output import line
 
 if TYPE_CHECKING:
     from ..registries.entries import Need
@@ -31,7 +30,7 @@ def result_text(server: FoundServer) -> Iterator[str]:
     yield f"{server.name}{version} ({server.registry})"
     about = cut(server.description or server.title, _DESCRIPTION_CHARS)
     if about:
-        yield line(about, _INDENT)
+        yield one_line(about, _INDENT)
 
 
 def report_text(report: SyncReport) -> Iterator[str]:
@@ -41,11 +40,11 @@ def report_text(report: SyncReport) -> Iterator[str]:
     pages, documents = count(report.pages, "page"), count(report.documents, "document")
     yield f"{report.registry}: {documents} on {pages}{removed}{continuation}."
     for name, reason in report.refused[:_MAX_REFUSED]:
-        yield line(f"refused: {name or '(without a name)'}: {reason}", _INDENT)
+        yield one_line(f"refused: {name or '(without a name)'}: {reason}", _INDENT)
     if more := len(report.refused) - _MAX_REFUSED:
         yield from [f"{_INDENT}and {more:,} more refused"] if more > 0 else []
     for alarm in report.alarms:
-        yield line(
+        yield one_line(
             f"ALARM: {alarm.name} {alarm.version} has changed under the same version: digest "
             f"{alarm.was[:12]} before, {alarm.now[:12]} now. The first content is kept.",
             _INDENT,
@@ -70,9 +69,9 @@ def offer_text(offer: Offer) -> Iterator[str]:
     yield from listing_text(offer.listing, offer.manifest)
     yield "Signals (+ proved or pinned, ? not known, ! look twice):"
     for signal in offer.signals:
-        yield line(signal.text, f"{_INDENT}{_MARKS[signal.weight]:>2} ")
+        yield one_line(signal.text, f"{_INDENT}{_MARKS[signal.weight]:>2} ")
     for reason in offer.composition.passed_over:
-        yield line(f"not used: {reason}", f"{_INDENT} - ")
+        yield one_line(f"not used: {reason}", f"{_INDENT} - ")
     yield f"The entry, switched {'off' if offer.entry.get('disabled') else 'on'}:"
     entry_json = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
     yield from (f"{_INDENT}{x}" for x in entry_json.splitlines())
@@ -87,7 +86,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
     about = as_text(document.server.get("description"))
     if about:
-        yield line(cut(about, _DESCRIPTION_CHARS), _INDENT)
+        yield one_line(cut(about, _DESCRIPTION_CHARS), _INDENT)
     facts = (
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
         ("document", manifest.manifest_url), ("package", manifest.download_url),
@@ -96,7 +95,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     )  # fmt: skip
     for name, text in facts:
         if text:
-            yield line(f"{name}: {cut(text, _DESCRIPTION_CHARS)}", _INDENT)
+            yield one_line(f"{name}: {cut(text, _DESCRIPTION_CHARS)}", _INDENT)
 
 
 def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
@@ -107,7 +106,7 @@ def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
         secret = ", a secret: only as an environment variable" if need.spec.is_secret else ""
         choices = f", one of {', '.join(need.spec.choices)}" if need.spec.choices else ""
         example = f", such as {need.spec.placeholder}" if need.spec.placeholder else ""
-        yield line(f"{need.variable}: {about}{choices}{example}{secret}", _INDENT)
+        yield one_line(f"{need.variable}: {about}{choices}{example}{secret}", _INDENT)
 
 
 # JSON

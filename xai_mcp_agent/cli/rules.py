@@ -20,7 +20,6 @@ from ..settings.rules import parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
 from .frame import Report, StoreFrame
 from .options import Arguments, OneServer, Server, Tool
-from .output import text_width
 from .tools import read_arguments
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def check(
     with frame.bridge(server) as (bridge, names):
         ruled, failed = bridge.ruled_tools(Caller("agent", agent, toolbelt), *names)
         rules = bridge.rules()
-    text = rules_text(rules, ruled, text_width()) if rules else _NO_RULES
+    text = rules_text(rules, ruled) if rules else _NO_RULES
     return Report({**rules_json(rules, ruled), "failed": failed}, text, failed.values())
 
 
@@ -58,7 +57,7 @@ def why(
         listed = bridge.tool(name, tool)
         values = read_arguments(arguments, listed) if arguments else None
         ruled = bridge.ruled_call(Caller("agent", agent, toolbelt), listed, values)
-    return Report(ruled_json(ruled), ruled_text(ruled, text_width()))
+    return Report(ruled_json(ruled), ruled_text(ruled))
 
 
 def list_rules(frame: StoreFrame) -> Report:

@@ -27,7 +27,7 @@ from .frame import LOOK, Report, StoreFrame, connect
 from .history import moment_text
 from .openapi import is_document, show_document
 from .options import Arguments, AtTime, OneServer, Server, Timeout, Tool
-from .output import say, say_result, text_width
+from .output import say, say_result
 
 _NOTHING_THEN = "There was no history then."
 _NO_PAGES = (
@@ -192,8 +192,8 @@ def refresh(
             bridge.settings.source(name)
         refreshed = bridge.refresh(*(names or bridge.usable_servers()), force=force)
         broken = [] if names else [str(x) for x in bridge.settings.problems.values()]
-    texts = [refreshed_text(x, text_width(), "  ") for x in refreshed if not x.error]
-    errors = [refreshed_text(x, text_width(), "  ") for x in refreshed if x.error]
+    texts = [refreshed_text(x) for x in refreshed if not x.error]
+    errors = [refreshed_text(x) for x in refreshed if x.error]
     json = {"servers": [refreshed_json(x) for x in refreshed], "problems": broken}
     return Report(json, "\n".join(texts), [*errors, *broken])
 
@@ -212,7 +212,7 @@ def _records_now(frame: StoreFrame, server: str | None) -> Report:
         failed = _connect(bridge, name)
         records, place = bridge.records(), bridge.store().place
         _require(name, records, "is in the settings or the history", tuple(bridge.settings.names))
-    text = records_text(records, text_width(), name)
+    text = records_text(records, name)
     if text == NOTHING:
         text = f"There is no history yet in {place}."
     return Report({**records_json(records, name), "failed": failed}, text, failed.values())
@@ -227,7 +227,7 @@ def _records_then(frame: StoreFrame, server: str | None, at: At) -> Report:
     with frame.history({**records_json(Records(), server), "failed": {}}) as history:
         records = history.records(at)
         _require(server, history.records(), "is in the history")
-    text = records_text(records, text_width(), server)
+    text = records_text(records, server)
     text = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
     text = f"As of {moment_text(at)}:\n{text}"
     return Report({**records_json(records, server), "failed": {}}, text)

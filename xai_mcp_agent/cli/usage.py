@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from ..console.text import as_it_is, count
+from ..console.text import as_it_is, count, one_line
 from ..core.json import JsonObject
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .frame import Report, StoreFrame
 from .options import OneServer, OneTool
-from .output import line
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -79,10 +78,10 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
 def _lines(rows: Sequence[LearnedRow]) -> list[str]:
     lines: list[str] = []
     for (toolbelt, tool), group in groupby(rows, lambda x: (x.toolbelt, x.tool)):
-        lines.append(line(f"{subject_text(tool)} ({toolbelt}):"))
+        lines.append(one_line(f"{subject_text(tool)} ({toolbelt}):"))
         for one in group:
             often = f" ({one.times:,} times)" if one.times > 1 else ""
-            lines.append(line(f"{one.words}{often}", f"{_INDENT}{time_text(one.used)}  "))
+            lines.append(one_line(f"{one.words}{often}", f"{_INDENT}{time_text(one.used)}  "))
     return lines
 
 

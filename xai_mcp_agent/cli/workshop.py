@@ -25,12 +25,12 @@ from ..canvas.workshop.check import (
     why_unusable,
 )
 from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, find_lesson
-from ..console.text import count
+from ..console.text import count, one_line
 from ..core.errors import XaiMcpError
 from ..core.shell import shell_command
 from ..core.util import COMPONENTS
 from .frame import Report, ReportFrame
-from .output import line, say
+from .output import say
 
 _WIDTH = 80
 _MAX_WORKERS = 4  # each takes a process or two
@@ -266,7 +266,7 @@ def _lines(checked: LessonCheck, names: _ChosenNames) -> Iterator[str]:
     """Yield the lines about a lesson; a folder without lessons is reported once."""
     if lost := why_unusable(Path(checked.folder)):
         if checked.lesson == names.lessons[0].folder:
-            yield line(f"{checked.folder}: {lost.sentence}")
+            yield one_line(f"{checked.folder}: {lost.sentence}")
     elif len(names.homes) > 1:
         yield from _brief(checked)
     else:
@@ -279,13 +279,13 @@ def _brief(checked: LessonCheck) -> Iterator[str]:
     score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
     yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
     if checked.problem:
-        yield line(f"not yet: {checked.problem.sentence}", "  ")
+        yield one_line(f"not yet: {checked.problem.sentence}", "  ")
     elif not checked.is_untouched:
         for goal in (x for x in checked.goals if not x.is_met):
-            yield line(f"not yet: {goal.sentence}", "  ")
+            yield one_line(f"not yet: {goal.sentence}", "  ")
             if goal.missing:
-                yield line(goal.missing, " " * 6)
-    yield from (line(f"Note: {note}", "  ") for note in checked.notes)
+                yield one_line(goal.missing, " " * 6)
+    yield from (one_line(f"Note: {note}", "  ") for note in checked.notes)
 
 
 def _full(checked: LessonCheck) -> Iterator[str]:
@@ -294,13 +294,13 @@ def _full(checked: LessonCheck) -> Iterator[str]:
     how = "not begun" if checked.is_untouched else how
     yield f"{checked.lesson}: {lesson.title} ({how})"
     for goal in checked.goals:
-        yield line(goal.sentence, f"  {'[x]' if goal.is_met else '[ ]'} ")
+        yield one_line(goal.sentence, f"  {'[x]' if goal.is_met else '[ ]'} ")
         if goal.missing:
-            yield line(goal.missing, " " * 6)
+            yield one_line(goal.missing, " " * 6)
     if checked.problem and checked.problem.lines:
         yield "      The last lines of the error:"
         yield from (_cut(f"      | {x}") for x in checked.problem.lines)
-    yield from (line(f"Note: {note}", "  ") for note in checked.notes)
+    yield from (one_line(f"Note: {note}", "  ") for note in checked.notes)
     if checked.output and not checked.is_done:
         yield f"  What it printed: {checked.output}"
     if not checked.is_done:

@@ -111,6 +111,11 @@ def counts(numbers: Mapping[str, int]) -> str:
     return ", ".join(count(number, thing) for thing, number in numbers.items())
 
 
+def one_line(text: str, indent: str = "") -> str:
+    """Return a text, perhaps of several lines, cleaned and on one line after an indent."""
+    return indent + " ".join(clean(text).split())
+
+
 def wrap(text: str, width: int, first: str = "", after: str = "") -> list[str]:
     """Return a cleaned text in lines of at most `width` columns, broken between words.
 

@@ -47,7 +47,6 @@ _SUFFIX = ".xircuits"
 _INNER = "xircuits_workflow"  # the node type of a nested workflow
 _LONGEST_SECONDS = 3600.0
 _MOST_CALLS = 50
-_WIDTH = 1_000  # columns of a line; the client wraps it
 _NO_PLAN = "No tool fits {!r}. Say it in other words, or give the `calls`."
 _FILE = Field(
     description=f"The workflow, below the working folder, such as `drawn/orders{_SUFFIX}`. Its "
@@ -190,7 +189,7 @@ class AuthoringToolset(FixedToolset):
         calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
         check = await operations.check_among(await self._usable(operations), calls)
         compiles = f"Xircuits compiles it.{arguments}" if arguments else "It was not compiled."
-        lines = [*problems, compiles, checked_text(check, calls, _WIDTH)]
+        lines = [*problems, compiles, checked_text(check, calls)]
         report = {
             "file": path,
             "compiles": bool(arguments),

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -51,7 +50,6 @@ _DESCRIPTIONS = {
     "from a search, or an id, `server/tool`.",
 }
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_PLAN_WIDTH = 100
 # fastmcp sends none for a tool without a docstring, and some clients drop such tools.
 _NO_DESCRIPTION = "A tool of {}, which does not describe it."
 _NOT_IN_SCHEME = re.compile(r"[^a-zA-Z0-9.-]+")
@@ -90,7 +88,6 @@ class Endpoint:
         self._choice = choice
         self._options = options
         self._sources = SourceToolset(own, choice, {})
-        describe = partial(plan_text, width=_PLAN_WIDTH)
         parts: list[Toolset] = [self._sources]
         if options.author is not None:
             from .authoring import AuthoringToolset  # imports half of the canvas, which few need
@@ -98,7 +95,7 @@ class Endpoint:
             parts.append(AuthoringToolset(own, options.author, lambda: self._tools.available()))
         self._tools, _ = agent_tools(
             own, parts, tell=logger.warning,
-            planning=planning_of(own, describe, Preferences()),
+            planning=planning_of(own, plan_text, Preferences()),
             executor=EXECUTE_TOOL.name,
         )  # fmt: skip
         self._is_always_shown = own.preferences().is_always_shown

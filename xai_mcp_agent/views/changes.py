@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from ..console.text import wrap
+from ..console.text import one_line
 from ..core.json import JsonObject
 from ..history.tool_changes import ToolChanged, Version
 from .history import subject_text
@@ -17,7 +17,6 @@ NO_CHANGE = "Nothing changed."
 # Names of added or removed tools; the first listing of a server may have thousands.
 _MOST_NAMES = 50
 _MOST_LINES = 200  # of one tool, which may have thousands of parameters
-_MOST_LINE_CHARS = 5000
 
 
 def change_json(change: ToolChanged) -> JsonObject:
@@ -37,26 +36,25 @@ def version_json(version: Version) -> JsonObject:
     return {**asdict(version), "time": utc_text(version.time)}
 
 
-def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
-    """Return the changes of tools in lines of at most `width` columns."""
+def changes_text(changes: Sequence[ToolChanged]) -> str:
+    """Return the changes of tools to read."""
     lines = list[str]()
     for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
         of_kind = list(group)
         if how in ("added", "removed"):
-            lines += _wrap(f"{how}: {_names(of_kind)}", width, "", "    ")
+            lines.append(one_line(f"{how}: {_names(of_kind)}"))
             continue
         for change in of_kind:
-            lines += _wrap(_head(change), width, "", "    ")
-            lines += _lines(change.lines, width)
+            lines += [one_line(_head(change)), *_lines(change.lines)]
     return "\n".join(lines) or NO_CHANGE
 
 
-def versions_text(versions: Sequence[Version], width: int) -> str:
+def versions_text(versions: Sequence[Version]) -> str:
     """Return the versions of a tool: the start of each, and its differences from the one before."""
     lines = list[str]()
     for number, version in enumerate(versions):
         lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")
-        lines += _lines(version.lines, width)
+        lines += _lines(version.lines)
     return "\n".join(lines)
 
 
@@ -77,12 +75,7 @@ def _names(changes: Sequence[ToolChanged]) -> str:
     return ", ".join(names) + (f" and {remaining:,} more" if remaining else "")
 
 
-def _lines(lines: Sequence[str], width: int) -> Iterator[str]:
-    remaining = len(lines) - _MOST_LINES
-    more = [f"and {remaining:,} more changes; JSON has all"] if remaining > 0 else []
-    for line in (*lines[:_MOST_LINES], *more):
-        yield from _wrap(line, width, "    ", "      ")
-
-
-def _wrap(line: str, width: int, first: str, after: str) -> list[str]:
-    return wrap(line[:_MOST_LINE_CHARS], width, first, after)
+def _lines(changes: Sequence[str]) -> Iterator[str]:
+    yield from (one_line(x, "    ") for x in changes[:_MOST_LINES])
+    if (remaining := len(changes) - _MOST_LINES) > 0:
+        yield f"    and {remaining:,} more changes; JSON has all"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..console.text import count, wrap
+from ..console.text import count, one_line
 from ..core.json import JsonObject
 from ..history.wording import plain
 from ..planning.answers import CallToCheck, ExplainedChoice, SuggestedTools, WireReport
@@ -27,20 +27,15 @@ def suggestion_json(one: Suggestion) -> JsonObject:
     }
 
 
-def suggested_text(suggested: SuggestedTools, width: int) -> str:
-    """Return the suggestions to read, and the sources that failed."""
+def suggested_text(suggested: SuggestedTools) -> str:
+    """Return the suggestions to read."""
     lines: list[str] = []
     for one in suggested.tools:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
-        lines += wrap("; ".join(_plain(one.reasons)), width, _INDENT, _INDENT)
+        lines.append(one_line("; ".join(_plain(one.reasons)), _INDENT))
     if not lines:
         lines.append("No tool takes the results of these steps, or matches the request.")
-    return "\n".join([*lines, *_failures(suggested)])
-
-
-def _failures(suggested: SuggestedTools) -> Iterator[str]:
-    for reason in suggested.failed.values():
-        yield f"Left out: {reason}"
+    return "\n".join(lines)
 
 
 def wire_problem_json(problem: WireProblem, calls: Sequence[CallToCheck]) -> JsonObject:
@@ -56,7 +51,7 @@ def wire_problem_json(problem: WireProblem, calls: Sequence[CallToCheck]) -> Jso
     }
 
 
-def checked_text(checked: WireReport, calls: Sequence[CallToCheck], width: int) -> str:
+def checked_text(checked: WireReport, calls: Sequence[CallToCheck]) -> str:
     """Return a line for each problem of the calls, and the number of checked calls."""
     lines: list[str] = []
     for one in checked.problems:
@@ -64,8 +59,7 @@ def checked_text(checked: WireReport, calls: Sequence[CallToCheck], width: int) 
         name = f"{call.source}/{call.tool}" if call.source else "?"
         text = "; ".join(_plain((one.problem, *one.remedies)))
         end = "" if text.endswith((".", "?", "!")) else "."
-        line = f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}{end}"
-        lines += wrap(line, width, "", _INDENT)
+        lines.append(one_line(f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}{end}"))
     return "\n".join([*lines, _summary(checked)])
 
 
@@ -101,14 +95,10 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
     }
 
 
-def choice_text(choice: ExplainedChoice, width: int) -> str:
+def choice_text(choice: ExplainedChoice) -> str:
     """Return the reasons of a choice, in sentences."""
-    lines = [
-        plain(line, 4 * _CHARS)
-        for part in (_barred, _of_search, _of_plan, _of_rules)
-        for line in part(choice)
-    ]
-    return "\n".join(y for x in lines for y in wrap(x, width, "", _INDENT))
+    parts = (_barred, _of_search, _of_plan, _of_rules)
+    return "\n".join(plain(x, 4 * _CHARS) for part in parts for x in part(choice))
 
 
 def _barred(choice: ExplainedChoice) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..console.text import count, counts, cut, wrap
+from ..console.text import count, counts, cut, one_line
 from ..core.json import JsonObject
 from ..core.tools import FEATURES
 from ..history.event import Change, Event, Subject
@@ -104,9 +104,9 @@ def event_json(event: Event) -> JsonObject:
     }
 
 
-def events_text(events: Iterable[Event], width: int) -> str:
-    """Return the events as lines of at most `width` columns, each day under its date."""
-    return lines_text(_merge(HistoryLine([x], 1) for x in events), width) or NOTHING
+def events_text(events: Iterable[Event]) -> str:
+    """Return the events as lines, each day under its date."""
+    return lines_text(_merge(HistoryLine([x], 1) for x in events)) or NOTHING
 
 
 def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
@@ -166,9 +166,9 @@ def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
 
 
 def lines_text(
-    lines: Iterable[HistoryLine], width: int, differ: Differ | None = None, after_day: str = ""
+    lines: Iterable[HistoryLine], differ: Differ | None = None, after_day: str = ""
 ) -> str:
-    """Return lines of at most `width` columns, each new day under its date.
+    """Return lines to read, each new day under its date.
 
     `differ` returns the differences of a changed tool, in lines.
     """
@@ -176,11 +176,10 @@ def lines_text(
     for day, of_day in groupby(lines, lambda x: day_text(x.first.time)):
         if day != after_day:
             out.append(day)
-        for line in of_day:
-            begin = f"{clock_text(line.first.time)}  "
-            out += wrap(_text(line)[: width * 40], width, begin, f"{_INDENT}  ")
-            for more in _different(line, differ) if differ else ():
-                out += wrap(more[: width * 40], width, f"{_INDENT}    ", f"{_INDENT}      ")
+        for one in of_day:
+            out.append(one_line(_text(one), f"{clock_text(one.first.time)}  "))
+            if differ:
+                out += [one_line(x, f"{_INDENT}    ") for x in _different(one, differ)]
     return "\n".join(out)
 
 

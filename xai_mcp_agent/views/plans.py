@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..console.text import cut, wrap
+from ..console.text import cut, one_line
 from ..core.json import clip
 from ..planning.plan import FromResult, Missing, Parts, Plan, PlannedCall, Source, Value
 
 _VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300
-_UNDER, _DEEPER = " " * 3, " " * 6
+_UNDER = " " * 3
 _TITLES = {True: "A rough plan", False: "A plan"}
 _PICKED = "one of them"  # as flows call it
 NO_CALLS = "There is nothing to call."
 
 
-def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
+def plan_text(plan: Plan, *, with_reasons: bool = True) -> str:
     """Return a plan to read: its calls, the origins of their arguments, and its problems."""
-    return "\n".join(_lines(plan, width, with_reasons=with_reasons))
+    return "\n".join(_lines(plan, with_reasons=with_reasons))
 
 
 def source_text(source: Source) -> str:
@@ -45,40 +45,34 @@ def _conversion_words(field: str, conversion: str) -> Iterator[str]:
     yield from (x for x in words if x != _PICKED)
 
 
-def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
-    title = f"{_TITLES[plan.is_rough]} for: {cut(plan.request, _REQUEST_CHARS)}"
-    yield from wrap(title, width, "", _UNDER)
+def _lines(plan: Plan, *, with_reasons: bool) -> Iterator[str]:
+    yield one_line(f"{_TITLES[plan.is_rough]} for: {cut(plan.request, _REQUEST_CHARS)}")
     for number, call in enumerate(plan.calls, 1):
-        yield from _call_lines(number, call, width, with_reasons=with_reasons)
+        yield from _call_lines(number, call, with_reasons=with_reasons)
     if not plan.calls:
         yield NO_CALLS
     if plan.problems:
         yield "Fix before running:"
-        yield from _listed(plan.problems, width)
+        yield from (one_line(x, "- ") for x in plan.problems)
     if plan.reasons and with_reasons:
         yield "About this plan:"
-        yield from _listed(plan.reasons, width)
+        yield from (one_line(x, "- ") for x in plan.reasons)
 
 
-def _call_lines(number: int, call: PlannedCall, width: int, *, with_reasons: bool) -> Iterator[str]:
-    yield from wrap(f"{number}. {cut(str(call.tool), _NAME_CHARS)}", width, "", _UNDER)
+def _call_lines(number: int, call: PlannedCall, *, with_reasons: bool) -> Iterator[str]:
+    yield one_line(f"{number}. {cut(str(call.tool), _NAME_CHARS)}")
     for name, source in call.arguments.items():
         why = _why(source) if with_reasons else ""
-        line = f"{cut(name, _NAME_CHARS)}: {source_text(source)}"
-        yield from wrap(f"{line} ({why})" if why else line, width, _UNDER, _DEEPER)
+        text = f"{cut(name, _NAME_CHARS)}: {source_text(source)}"
+        yield one_line(f"{text} ({why})" if why else text, _UNDER)
     if call.reasons and with_reasons:
-        yield from wrap("; ".join(call.reasons), width, f"{_UNDER}- ", f"{_UNDER}  ")
+        yield one_line("; ".join(call.reasons), f"{_UNDER}- ")
 
 
 def _why(source: Source) -> str:
     if isinstance(source, Value | FromResult):
         return "; ".join(source.reasons)
     return ""
-
-
-def _listed(lines: tuple[str, ...], width: int) -> Iterator[str]:
-    for line in lines:
-        yield from wrap(line, width, "- ", "  ")
 
 
 def _value_text(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..console.text import count, cut, wrap
+from ..console.text import count, cut, one_line
 from ..core.approval import Ruling
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
@@ -16,7 +16,6 @@ _VERBS = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
 _MAY = {"ask": "may be asked for", "deny": "may be denied"}
 _MOST_NAMES = 5
 _NAME_CHARS = 60
-_INDENT = "    "
 
 
 def ruling_json(ruling: Ruling) -> JsonObject:
@@ -64,29 +63,23 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
     }
 
 
-def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
+def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> str:
     """Return a dry run to read: counts, then each rule with its tools."""
     counts = Counter(x.word for x in ruled)
     numbers = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
-    lines = wrap(f"With these rules: {numbers}, of {count(len(ruled), 'tool')}.", width)
+    lines = [f"With these rules: {numbers}, of {count(len(ruled), 'tool')}."]
     about = _about(ruled)
     for rule in rules:
         tools = about[rule.name] if not rule.derived else _called(rule.derived, ruled)
-        lines += wrap(_rule_text(rule, tools), width, "", _INDENT)
+        lines.append(one_line(f"{rule.name}: {rule.outcome}: {_names(tools) or 'no present tool'}"))
     return "\n".join(lines)
 
 
-def ruled_text(ruled: RuledTool, width: int) -> str:
+def ruled_text(ruled: RuledTool) -> str:
     """Return the reasons why a call would be allowed, asked for or denied."""
     why = ruled.reason or "nothing speaks against it"
     first = f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}: {why}."
-    lines = [first, *ruling_lines(ruled.ruling)]
-    return "\n".join(y for x in lines for y in wrap(x, width, "", _INDENT))
-
-
-def _rule_text(rule: Rule, tools: Sequence[ToolKey]) -> str:
-    about = _names(tools) if tools else "no present tool"
-    return f"{rule.name}: {rule.outcome}: {about}"
+    return "\n".join(map(one_line, (first, *ruling_lines(ruled.ruling))))
 
 
 def _called(word: str, ruled: Iterable[RuledTool]) -> list[ToolKey]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from ..console.text import wrap
+from ..console.text import clean, one_line
 from ..core.json import JsonObject
 from ..core.schemas import fields, signature, value_label
 from ..core.tools import item_key
@@ -15,7 +15,6 @@ from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
 
 _INDENT = " " * 6  # under the text, beside the scores
-_DEEPER = " " * 8
 _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
@@ -31,14 +30,13 @@ def match_json(match: FoundTool) -> JsonObject:
     return {"server": match.entry.key.source, **kind, **why, **tool_json(match.entry)}
 
 
-def match_text(match: FoundTool, width: int) -> str:
+def match_text(match: FoundTool) -> str:
     """Return a match in lines: the signature of the tool, then the reasons."""
     item, _ = item_key(match.tool)
     server = f"{match.entry.key.source}{'' if item == 'tool' else f' {item}'}"
-    line = f"{match.score:.2f}  {server}: {tool_text(match.entry)}"
+    text = one_line(f"{server}: {tool_text(match.entry)}", f"{match.score:.2f}  ")
     why = "; ".join(match.reasons)
-    lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
-    return "\n".join(lines)
+    return f"{text}\n{one_line(why, _INDENT)}" if why else text
 
 
 def selected_json(selected: SelectedTool) -> JsonObject:
@@ -77,33 +75,29 @@ def explained_json(explained: ExplainedTool) -> JsonObject:
     }
 
 
-def explained_text(explained: ExplainedTool, width: int) -> str:
+def explained_text(explained: ExplainedTool) -> str:
     """Return a tool with its signature, parameters and an example, to read."""
-    return "\n".join(_explained_lines(explained, width))
+    return "\n".join(_explained_lines(explained))
 
 
-def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
+def _explained_lines(explained: ExplainedTool) -> Iterator[str]:
     entry, tool = explained.entry, explained.entry.require()
     marks = f" ({x})" if (x := marks_of(entry)) else ""
-    title = f"{tool.source}: {tool.title or tool.name}{marks}"
-    yield from wrap(title, width, "", _INDENT)
-    for line in tool.description.strip().splitlines():
-        yield from wrap(line, width, "  ", "  ")
-    yield from wrap(f"{tool.name}({signature(tool.input_schema)})", width, "  ", _INDENT)
-    yield from _parameter_lines(tool.input_schema, width)
-    call = f"Example: {tool.name} {json.dumps(explained.example, ensure_ascii=False)}"
-    yield from wrap(call, width, "  ", _INDENT)
+    yield one_line(f"{tool.source}: {tool.title or tool.name}{marks}")
+    yield from (f"  {x}" for x in clean(tool.description.strip()).split("\n"))
+    yield one_line(f"{tool.name}({signature(tool.input_schema)})", "  ")
+    yield from _parameter_lines(tool.input_schema)
+    yield clean(f"  Example: {tool.name} {json.dumps(explained.example, ensure_ascii=False)}")
     if tool.note:
-        yield from wrap(f"Note: {tool.note}", width, "  ", _INDENT)
-    yield from wrap(_age_text(explained), width, "  ", _INDENT)
+        yield one_line(f"Note: {tool.note}", "  ")
+    yield one_line(_age_text(explained), "  ")
 
 
-def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
+def _parameter_lines(schema: JsonObject) -> Iterator[str]:
     for path, spec, is_required in islice(fields(schema, _LEVELS), _MOST_PARAMETERS):
         words = f": {x}" if (x := spec.get("description")) else ""
         needed = ", required" if is_required else ""
-        line = f"{'.'.join(path)} ({value_label(spec)}{needed}){words}"
-        yield from wrap(line, width, _INDENT, _DEEPER)
+        yield one_line(f"{'.'.join(path)} ({value_label(spec)}{needed}){words}", _INDENT)
 
 
 def _age_text(explained: ExplainedTool) -> str:

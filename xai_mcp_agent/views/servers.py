@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.entry import Refreshed
@@ -106,7 +107,7 @@ def refreshed_json(one: Refreshed) -> JsonObject:
     }
 
 
-def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
+def refreshed_text(one: Refreshed) -> str:
     """Return the outcome of listing a server again in a line, with its changes below it."""
     if one.error:
         return str(one.error)
@@ -117,9 +118,8 @@ def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
         return f"{head}, listed for the first time"
     if not one.changes:
         return f"{head}; nothing changed since {time_text(one.before)}"
-    lines = changes_text(one.changes, width - len(indent)).splitlines()
-    head += f"; these changed since {time_text(one.before)}"
-    return "\n".join([head, *(indent + line for line in lines)])
+    changes = indent(changes_text(one.changes), "  ")
+    return f"{head}; these changed since {time_text(one.before)}\n{changes}"
 
 
 def result_json(result: ToolResult) -> JsonObject:

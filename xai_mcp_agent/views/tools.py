@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
-from ..console.text import clean, count, counts, cut, wrap
+from ..console.text import clean, count, counts, cut, one_line
 from ..core.json import JsonObject, clip
 from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
@@ -111,15 +111,14 @@ def choice_text(choice: Choice) -> str:
     return "\n".join((f"{choice.server}: {sentence}", *(f"  {line}" for line in choice.lines)))
 
 
-def records_text(records: Records, width: int, server: str | None = None) -> str:
-    """Return each source, or only `server`, with its tools, in lines of at most `width` columns."""
+def records_text(records: Records, server: str | None = None) -> str:
+    """Return each source, or only `server`, with its tools, to read."""
     out = list[str]()
     for subject, tools in _sources(records, server):
         source = records.sources.get(subject)
-        out += wrap(_source_line(subject, source, tools), width, "", "    ")
+        out.append(one_line(_source_line(subject, source, tools)))
         for tool in tools:
-            for number, line in enumerate(_tool_lines(tool)):
-                out += wrap(line, width, "      " if number else "  ", "      ")
+            out += _tool_lines(tool)
     return "\n".join(out) or NOTHING
 
 
@@ -198,12 +197,12 @@ def _failures_text(source: SourceRecord) -> str:
 
 def _tool_lines(tool: ToolRecord) -> Iterator[str]:
     if tool.subject.is_tool:
-        yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
+        yield one_line(f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}", "  ")
     else:
-        yield f"{tool.name} ({tool.subject.kind.item})"
+        yield one_line(f"{tool.name} ({tool.subject.kind.item})", "  ")
     if tool.state == "gone":
         since = f" since {time_text(x)}" if (x := tool.unavailable_since) else ""
-        yield f"gone{since}: {_short(tool.reason)}"
+        yield one_line(f"gone{since}: {_short(tool.reason)}", "      ")
 
 
 def _marks(tool: ToolRecord) -> str:

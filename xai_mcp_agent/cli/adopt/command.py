@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from ...console.text import clean, count, cut
+from ...console.text import clean, count, cut, one_line
 from ...core.errors import XaiMcpError
 from ...core.shell import shell_command
 from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..frame import Report, ReportFrame
-from ..output import compilable, line, write_file
+from ..output import compilable, write_file
 from .address import carry_addresses
 from .advice import advice
 from .cleanup import clean_up
@@ -152,7 +152,7 @@ def _lines(report: FileReport) -> Iterator[str]:
         nodes = [name if n == 1 else f"{name} ({n})" for name, n in counts.items()]
         come = "comes" if len(report.adopted) == 1 else "come"
         number = count(len(report.adopted), "node")
-        yield line(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.", "  ")
+        yield one_line(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.", "  ")
         yield f"  Written: {report.written}"
     else:
         yield f"  {_empty_text(report)}"
@@ -164,7 +164,7 @@ def _lines(report: FileReport) -> Iterator[str]:
             yield f"  {title}"
         texts = (f"{cut(clean(x.node), _NAME_COLUMNS)}: {x.text}" for x in remarks)
         # Once, however many nodes of a class there are.
-        yield from (line(x, "    - ") for x in dict.fromkeys(texts))
+        yield from (one_line(x, "    - ") for x in dict.fromkeys(texts))
 
 
 def _empty_text(report: FileReport) -> str:
