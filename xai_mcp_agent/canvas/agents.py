@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, TypeGuard, cast
 
 from ..agent.loop import AgentSpec
@@ -36,7 +37,7 @@ from .toolbelts import (
     declared_toolbelts,
     tools_in,
 )
-from .workflow_thread import is_running
+from .workflow_thread import running_agents
 
 _PREFIX = "agent_"
 # Enough to look a thing up, act on it, check, and answer.
@@ -49,6 +50,7 @@ _REPLACES = "replaces_another"
 
 # Without these keys, the entry of `ctx` is something else of that name.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
+_MODEL_FIELDS = {x.name for x in fields(AgentModel)} - {"provider", "name"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
 _MAX_NAMES = 5  # of toolbelts, in a notice
 
@@ -175,7 +177,7 @@ def resolve_agent_name(ctx: Any, name: str, node: str, *, runs: bool = False) ->
             f"{node} names no agent, and none is set up in this run yet. Put an AgentInit before "
             "the node, or name an agent in its `agent_name`."
         )
-    if runs and is_running(last):
+    if runs and last in running_agents():
         raise BadSetting(
             f"{node} runs in a tool or a branch of agent {last!r} and names no agent, and the one "
             f"set up last is {last!r} itself. Say in `agent_name` which agent is meant."
@@ -217,20 +219,8 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
 
 def model_of(agent: Mapping[str, Any]) -> AgentModel:
     """Return an agent's model with its settings."""
-    own = settings_of(agent)
-    return AgentModel(
-        provider=agent["agent_provider"],
-        name=agent["agent_model"],
-        base_url=reveal(own.get("base_url") or ""),
-        api_key=reveal(own.get("api_key")) or None,
-        context_tokens=own.get("context_tokens"),
-        temperature=own.get("temperature"),
-        max_output_tokens=own.get("max_output_tokens"),
-        reasoning_effort=own.get("reasoning_effort"),
-        extra_body=reveal(own.get("extra_body") or {}),
-        timeout_seconds=own.get("timeout_seconds"),
-        turn_timeout_seconds=own.get("turn_timeout_seconds"),
-    )
+    own = {key: reveal(x) for key, x in settings_of(agent).items() if key in _MODEL_FIELDS}
+    return AgentModel(provider=agent["agent_provider"], name=agent["agent_model"], **own)
 
 
 def settings_of(agent: Mapping[str, Any]) -> JsonObject:

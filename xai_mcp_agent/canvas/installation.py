@@ -41,11 +41,9 @@ def why_stale(file: Path) -> str:
 def _is_installed(file: Path) -> bool:
     original = installed_components_folder() / file.name
     try:
-        if not original.exists():
-            return False  # a component file that this version no longer has
-        return original.samefile(file) or original.read_bytes() == file.read_bytes()
-    except OSError:
-        return True  # unreadable: assume the best, because the workflow can go on
+        return original.read_bytes() == file.read_bytes()
+    except OSError:  # this version no longer has it, or it is unreadable: then assume the best
+        return original.exists()
 
 
 def _refresh_command(file: Path) -> str:

@@ -47,7 +47,6 @@ _adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
 _resting: dict[Bridge, Future[None]] = {}  # bridges without a run, until their time is over
 _leases: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
-_has_announced = threading.Event()
 
 
 class BridgeLease:
@@ -140,7 +139,10 @@ def _take_lease() -> BridgeLease:
     settings = None if _is_in_use(_open_bridge(name)) else _agreed_settings(file)
     with _lock:
         bridge = _open_bridge(name)
-        if bridge and settings and not _is_in_use(bridge) and not _renew(bridge, settings):
+        can_renew = bridge and settings and not _is_in_use(bridge)
+        if bridge and settings and can_renew and not bridge.run(Operations.renew, settings):
+            _stop_resting(bridge)
+            bridge.close()
             bridge = None
         if bridge is None:
             settings = settings or without_untrusted(load_settings(file))
@@ -176,15 +178,6 @@ def _is_in_use(bridge: Bridge | None) -> bool:
     """Return whether another thread has a lease on it, or this thread is busy with it."""
     here = threading.current_thread()
     return bridge is not None and any(x.busy or x.thread is not here for x in _leases_on(bridge))
-
-
-def _renew(bridge: Bridge, settings: Settings) -> bool:
-    """Have the bridge use these settings, or close it if it cannot."""
-    if bridge.run(Operations.renew, settings):
-        return True
-    _stop_resting(bridge)
-    bridge.close()
-    return False
 
 
 def _stop_resting(bridge: Bridge) -> None:
@@ -251,21 +244,7 @@ def _keep_warm(name: str, bridge: Bridge) -> bool:
         _resting[bridge] = rest = bridge.submit(Operations.rest)
     end = partial(_end_unused, name, bridge)
     rest.add_done_callback(lambda future: future.cancelled() or _run_in_thread(end))
-    _announce(len(seconds), max(seconds))
     return True
-
-
-def _announce(count: int, seconds: float) -> None:
-    """Print that servers stay, once in each kernel."""
-    if _has_announced.is_set():
-        return
-    _has_announced.set()
-    stay, end = (
-        ("1 server stays", "it ends") if count == 1 else (f"{count} servers stay", "they end")
-    )
-    time = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:g} seconds"
-    with Console("servers") as console:
-        console.tell("--", f"{stay} for the next run, for {time}; {end} with the kernel")
 
 
 def _reset_after_fork() -> None:

@@ -6,7 +6,7 @@ written by hand on a port `model_settings`, so it is checked by the node that ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias, cast
@@ -55,22 +55,33 @@ class Hidden(str):
 
 def reveal(value: Any) -> Any:
     """Return a value with its secrets in place of the hidden texts."""
-    if isinstance(value, Hidden):
-        return value.secret.reveal()
-    if isinstance(value, dict):
-        return {k: reveal(x) for k, x in cast(JsonObject, value).items()}
-    return [reveal(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
+    return _rewrite(value, lambda x: x.secret.reveal() if isinstance(x, Hidden) else x)
 
 
-def secrets_in(value: Any) -> Iterator[Secret]:
-    """Yield the secrets of the hidden texts in a value."""
-    if isinstance(value, Hidden):
-        yield value.secret
-    elif isinstance(value, dict):
-        yield from secrets_in(list(cast(JsonObject, value).values()))
-    elif isinstance(value, list):
-        for x in cast(list[Any], value):
-            yield from secrets_in(x)
+def secrets_in(value: Any) -> list[Secret]:
+    """Return the secrets of the hidden texts in a value."""
+    secrets: list[Secret] = []
+    _rewrite(value, lambda x: secrets.append(x.secret) if isinstance(x, Hidden) else None)
+    return secrets
+
+
+def _hide(value: Any) -> Any:
+    """Return a value that shows only names and numbers: some services take a key there."""
+
+    def hide(leaf: Any) -> Any:
+        is_bare = isinstance(leaf, str) and not isinstance(leaf, Hidden)
+        return Hidden(Secret(leaf)) if is_bare else leaf
+
+    return _rewrite(value, hide)
+
+
+def _rewrite(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return a value of JSON with another value for each that is neither a dict nor a list."""
+    if isinstance(value, Mapping):
+        return {k: _rewrite(x, leaf) for k, x in cast(JsonObject, value).items()}
+    if isinstance(value, list | tuple):
+        return [_rewrite(x, leaf) for x in cast(list[Any], value)]
+    return leaf(value)
 
 
 def gather_settings(ctx: Any, node: Any) -> JsonObject:
@@ -175,18 +186,8 @@ def _key(value: Any, port: str, node: str, env: Env = dict) -> Hidden | None:
     return Hidden(secret) if secret else None
 
 
-def _hidden_texts(value: Any) -> Any:
-    """Return a value that shows only names and numbers: some services take a key there."""
-    if isinstance(value, Mapping):
-        return {k: _hidden_texts(x) for k, x in cast(JsonObject, value).items()}
-    if isinstance(value, list | tuple):
-        return [_hidden_texts(x) for x in cast(list[Any], value)]
-    is_bare = isinstance(value, str) and not isinstance(value, Hidden)
-    return Hidden(Secret(value)) if is_bare else value
-
-
 def _body(value: Any, port: str, node: str) -> JsonObject:
-    return _hidden_texts(mapping(value, port, node))
+    return _hide(mapping(value, port, node))
 
 
 def _protocol(value: Any, port: str, node: str) -> str:

@@ -30,9 +30,7 @@ _SETTINGS = "the model_settings of AgentModel"
 # What belongs on a port that takes a dict.
 _WIRES = {
     "toolbelt_spec": BELT,
-    "new_toolbelt_spec": BELT,
     "model_settings": _SETTINGS,
-    "new_model_settings": _SETTINGS,
     "from_model": _SETTINGS,
     "parameters": 'names and types, `"city": "string"`,',
 }
@@ -132,7 +130,7 @@ def mapping(value: Any, port: str, node: str) -> dict[str, Any]:
     if value is None or value == "":
         return {}
     if not isinstance(value, Mapping):
-        wire = _WIRES.get(port.partition(".")[0], "a dict")
+        wire = _WIRES.get(port.partition(".")[0].removeprefix("new_"), "a dict")
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire {wire} to it.")
     return dict(cast(Mapping[str, Any], value))
 

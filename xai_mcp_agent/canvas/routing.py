@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..agent.routing import Route, choose_route
 from ..bridge.operations import Operations
@@ -18,19 +17,12 @@ _NODE = "AgentRouter"
 _ROUTES = "registered_agent_routes"
 _CONVERSATION = "current_conversation_for_flow"
 DEFAULT_RESULT_KEY = "agent_flow_result"
+_Run: TypeAlias = Callable[[Any, Any], None]
 
 
-@dataclass(frozen=True)
-class DrawnRoute:
-    """A route drawn on the canvas. `run` runs its nodes, in the workflow's thread."""
-
-    description: str
-    run: Callable[[Any, Any], None]
-
-
-def define_route(ctx: Any, name: str, description: str, run: Callable[[Any, Any], None]) -> None:
-    """Add a route. `run` gets `ctx` and the conversation."""
-    ctx.setdefault(_ROUTES, {})[name] = DrawnRoute(description or "", run)
+def define_route(ctx: Any, name: str, description: str, run: _Run) -> None:
+    """Add a route. `run` runs its nodes with `ctx` and the conversation."""
+    ctx.setdefault(_ROUTES, {})[name] = Route(name, description), run
 
 
 def follow_route(
@@ -50,18 +42,19 @@ def follow_route(
         NoRoute, UnknownAgent, BadConversation: a person's mistake, or the model named no route.
         ModelError: the model's service failed.
     """
-    routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
+    routes: dict[str, tuple[Route, _Run]] = ctx.get(_ROUTES) or {}
     key = final_context_key or DEFAULT_RESULT_KEY
     agent_name = resolve_agent_name(ctx, agent_name, _NODE)
     question, conversation = take_question(question, conversation)
     conversation = conversation_with(conversation, question)
     with at_node(ctx, _NODE, agent_name, agent=agent_name, routes=list(routes)) as work:
-        name = _choose(ctx, work, agent_name, routes, conversation)
+        choices = [route for route, _ in routes.values()]
+        name = _choose(ctx, work, agent_name, choices, conversation)
         work.answer["route"] = name
     ctx[_CONVERSATION] = conversation
     ctx[key] = ctx["tool_output"] = ctx["last_answer"] = None
     with own_agents(ctx):
-        routes[name].run(ctx, conversation)
+        routes[name][1](ctx, conversation)
     results = (ctx.get(key), ctx.pop("tool_output", None), ctx.get("last_answer"))
     value = next((x for x in results if x is not None), None)
     note_value(conversation, value)
@@ -69,12 +62,11 @@ def follow_route(
 
 
 def _choose(
-    ctx: Any, work: AtNode, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any
+    ctx: Any, work: AtNode, agent_name: str, choices: list[Route], conversation: Any
 ) -> str:
     env = work.bridge.settings.env
     spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, env)
     model = spec.model
-    choices = [Route(name, route.description) for name, route in routes.items()]
 
     async def choose(_: Operations) -> str:
         try:

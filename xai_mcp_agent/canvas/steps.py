@@ -1,9 +1,7 @@
-"""Calls of a workflow: a call that MCPToolStep makes from earlier results, and calls in a file."""
+"""A call that MCPToolStep makes from the results of earlier ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from ..bridge.transcript import new_run_id
@@ -11,20 +9,9 @@ from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..drawing.reading import WorkflowCall, calls_in_file
-from ..planning.answers import CallToCheck, WireReport
-from ..planning.plan import FromResult, Missing, Parts, Source, Value
 from ..steps.reading import BadStep, read_step
-from ..steps.references import (
-    CANVAS_SOURCE,
-    VALUE_PLACEHOLDER,
-    Reference,
-    Step,
-    path_text,
-    references_in,
-)
+from ..steps.references import CANVAS_SOURCE, VALUE_PLACEHOLDER, Step
 from ..steps.results import NotInResult, StepResult, fill, value_of
-from ..views.fitting import wire_problem_json
 from .at_node import AtNode, at_node
 from .drawn_tools import collect_drawn_tools
 
@@ -94,40 +81,3 @@ def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> Too
             "Copy its nodes, from AgentDefineTool on, out of the workflow that has it."
         )
     return tools[step.tool].call(ctx, arguments)
-
-
-def problems_json(report: WireReport, calls: Sequence[CallToCheck]) -> list[JsonObject]:
-    """Return the problems as dicts."""
-    return [wire_problem_json(x, calls) for x in report.problems]
-
-
-def calls_of_workflow(file: Path) -> list[CallToCheck]:
-    """Return the calls in a workflow's file.
-
-    Raises:
-        NoWorkflow: the file is not a workflow.
-    """
-    return [_as_call(x) for x in calls_in_file(file)]
-
-
-def _as_call(call: WorkflowCall) -> CallToCheck:
-    arguments = {
-        name: Missing("it has no value yet") if name in call.missing else _source(x)
-        for name, x in call.arguments.items()
-    }
-    return CallToCheck(call.source, call.tool, arguments, call.is_open, call.problem)
-
-
-def _source(value: Any) -> Source | None:
-    """Return the origin of an argument; a joined text, or a part of one, gives its parts."""
-    references = references_in(value)
-    if not references:
-        return Value(value)
-    origins = tuple(_from(x) for x in references if x.result >= 0)
-    if isinstance(value, Reference) and not (value.after or value.before):
-        return origins[0] if origins else None
-    return Parts(origins)
-
-
-def _from(reference: Reference) -> FromResult:
-    return FromResult(reference.result, path_text(reference.path).removeprefix(".") or None)

@@ -52,18 +52,8 @@ class _Current(threading.local):
 _current = _Current()
 
 
-def is_inside_an_agent() -> bool:
-    """Return whether this thread works for a run of an agent."""
-    return any(_running_agents())
-
-
-def is_running(agent: str) -> bool:
-    """Return whether this agent is running in this thread."""
-    return agent in _running_agents()
-
-
-def _running_agents() -> Iterator[str]:
-    """Yield the agents that run in this thread, the innermost first."""
+def running_agents() -> Iterator[str]:
+    """Yield the agents for whose runs this thread works, the innermost first."""
     run = _current.run
     while run is not None:
         if run.agent:
@@ -133,7 +123,7 @@ class WorkflowThread:
                 outer._inner = None
 
     def _check_nesting(self) -> None:
-        agents = [*_running_agents()][::-1]
+        agents = [*running_agents()][::-1]
         if self.agent and agents.count(self.agent) >= _MOST_OF_ONE_AGENT:
             raise NestedTooDeep(
                 f"Agent {self.agent!r} would run inside itself "
@@ -149,12 +139,16 @@ class WorkflowThread:
                 return await do(operations.for_caller(self.caller))
             finally:
                 end.set()
-                self._work.put(_nothing)
+                self._work.put(lambda: None)
 
         future = self.bridge.submit(play)
         try:
             while not (end.is_set() or future.done()):
-                self._next_work()()
+                try:
+                    work = self._work.get(timeout=_CHECK_SECONDS)
+                except queue.Empty:
+                    work = self._tick
+                work()
             while not self._work.empty():  # the last posts; nothing more can come
                 self._work.get()()
             return future.result()
@@ -198,19 +192,9 @@ class WorkflowThread:
             inner.post(_out_of_time)
             inner = inner._inner
 
-    def _next_work(self) -> Callable[[], None]:
-        try:
-            return self._work.get(timeout=_CHECK_SECONDS)
-        except queue.Empty:
-            return self._tick
-
 
 def _out_of_time() -> NoReturn:
     raise OutOfTime(
         "The drawn tool in which this agent runs went over its time limit. Raise `timeout_seconds` "
         "of its AgentDefineTool."
     )
-
-
-def _nothing() -> None:
-    pass

@@ -16,17 +16,17 @@ from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN
 from ..canvas.at_node import on_stage
 from ..canvas.planning import perform
-from ..canvas.steps import calls_of_workflow, problems_json
 from ..console.approval import ask_approval, request_lines
 from ..console.console import Console
 from ..core.approval import ApprovalScope, AwaitedCall
 from ..core.json import JsonObject
 from ..core.shell import shell_command
+from ..drawing.reading import calls_in_file
 from ..planning.answers import calls_to_check
 from ..planning.plan import Plan, plan_as_json, read_plan
 from ..planning.plan_run import PlanRun
 from ..secrets.redactor import Redactor, redact_json
-from ..views.fitting import checked_text
+from ..views.fitting import checked_text, wire_problem_json
 from ..views.plans import plan_text
 from .frame import LOOK, Frame, Report, StoreFrame, say_env_notes
 from .options import BaseUrl, Model, OnlyServers, Timeout, pair_in
@@ -82,11 +82,11 @@ def check(
     not have, with the tool that would give them. The exit status is then 1.
     """
     is_plan = file.suffix == ".json"
-    calls = calls_to_check(read_plan(file)) if is_plan else calls_of_workflow(file)
+    calls = calls_to_check(read_plan(file)) if is_plan else calls_in_file(file)
     with frame.bridge() as (bridge, _):
         checked = bridge.check_wires(calls)
     json = {
-        "problems": problems_json(checked, calls),
+        "problems": [wire_problem_json(x, calls) for x in checked.problems],
         "checked": checked.checked,
         "calls": checked.of,
     }

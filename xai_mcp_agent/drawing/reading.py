@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
+from ..planning.answers import CallToCheck
+from ..planning.plan import FromResult, Missing, Parts, Source, Value
 from ..secrets.private_files import open_to_read
 from ..steps.reading import BadStep, read_step
-from ..steps.references import VALUE_PLACEHOLDER, Reference, with_results
+from ..steps.references import VALUE_PLACEHOLDER, Reference, path_text, references_in
 from .nodes import COMPULSORY_MARK
 from .rules import Document, Item, links_of, nodes_after, nodes_of
 
-ELSEWHERE = -1
-"""Number in a reference to a value that is not the result of a call."""
+_ELSEWHERE = -1  # the place of a value that is not the result of a call
 
 _MOST_BYTES = 32 << 20
 _STEP, _CALL = "MCPToolStep", "MCPCallTool"
+_WIRED = CallToCheck("", "", {}, is_open=True, problem="its call is wired from another node")
 
 
 class NoWorkflow(XaiMcpError):
     """A file is not a workflow; the message names it and says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowCall:
-    """Call of a tool in a workflow.
-
-    `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
-    of a reference is the position of another call, or `ELSEWHERE`. `missing` are arguments that
-    have no value yet. If it `is_open`, it may have more. `problem` says why none is known.
-    """
-
-    source: str
-    tool: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    missing: frozenset[str] = frozenset()
-    is_open: bool = False
-    problem: str = ""
-
-
-def calls_in_file(file: Path) -> list[WorkflowCall]:
+def calls_in_file(file: Path) -> list[CallToCheck]:
     """Return the calls of the workflow in a file, in the order of its flow.
 
     Raises:
@@ -66,7 +50,7 @@ def calls_in_file(file: Path) -> list[WorkflowCall]:
         ) from cause
 
 
-def calls_in(document: Document) -> list[WorkflowCall]:
+def calls_in(document: Document) -> list[CallToCheck]:
     """Return the calls of nodes that make one call each, in the order of the flow."""
     return _DocumentReader(document).calls()
 
@@ -82,39 +66,49 @@ class _DocumentReader:
         self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
         self._places = {x["id"]: n for n, x in enumerate(self._callers)}
 
-    def calls(self) -> list[WorkflowCall]:
+    def calls(self) -> list[CallToCheck]:
         """Return the calls, in order."""
         return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
 
-    def _step(self, node: Item) -> WorkflowCall:
+    def _step(self, node: Item) -> CallToCheck:
         text = self._literal(node, "call")
         if not isinstance(text, str):
-            return WorkflowCall("", "", is_open=True, problem="its call is wired from another node")
+            return _WIRED
         try:
             step = read_step(text)
         except BadStep as reason:
-            return WorkflowCall("", "", is_open=True, problem=str(reason))
+            return CallToCheck("", "", {}, is_open=True, problem=str(reason))
         ports = [*self._wired_ports(node, "results")]
-        arguments = {
-            name: with_results(x, lambda n: self._place(n, ports))
-            for name, x in step.arguments.items()
-        }
-        missing = {
-            name for name, x in step.arguments.items()
-            if isinstance(x, Reference) and self._is_missing(x, ports)
-        }  # fmt: skip
-        return WorkflowCall(step.source, step.tool, arguments, frozenset(missing))
+        arguments = {name: self._origin(x, ports) for name, x in step.arguments.items()}
+        return CallToCheck(step.source, step.tool, arguments)
 
-    def _call(self, node: Item) -> WorkflowCall:
+    def _call(self, node: Item) -> CallToCheck:
         source, tool = self._literal(node, "server_name"), self._literal(node, "tool_name")
         if not isinstance(source, str) or not isinstance(tool, str):
-            return WorkflowCall("", "", is_open=True, problem="its call is wired from another node")
+            return _WIRED
         arguments = self._literal(node, "arguments")
         if isinstance(arguments, dict):
-            return WorkflowCall(source, tool, cast("dict[str, Any]", arguments))
-        return WorkflowCall(
-            source, tool, is_open=any(True for _ in self._wired_ports(node, "arguments"))
+            values = cast("dict[str, Any]", arguments).items()
+            return CallToCheck(source, tool, {name: Value(x) for name, x in values})
+        is_open = any(True for _ in self._wired_ports(node, "arguments"))
+        return CallToCheck(source, tool, {}, is_open=is_open)
+
+    def _origin(self, value: Any, ports: list[tuple[Item, Item]]) -> Source | None:
+        """Return the origin of an argument; a joined text, or a part of one, gives its parts."""
+        references = references_in(value)
+        if not references:
+            return Value(value)
+        if isinstance(value, Reference) and self._is_missing(value, ports):
+            return Missing("it has no value yet")
+        places = ((x, self._place(x.result, ports)) for x in references)
+        origins = tuple(
+            FromResult(place, path_text(x.path).removeprefix(".") or None)
+            for x, place in places
+            if place != _ELSEWHERE
         )
+        if isinstance(value, Reference) and not (value.after or value.before):
+            return origins[0] if origins else None
+        return Parts(origins)
 
     def _literal(self, node: Item, name: str) -> Any:
         """Return the literal value at a port, or None."""
@@ -135,11 +129,11 @@ class _DocumentReader:
 
     def _place(self, result: int, ports: list[tuple[Item, Item]]) -> int:
         if result >= len(ports):
-            return ELSEWHERE
+            return _ELSEWHERE
         node, port = ports[result]
         # The structure of a text result is unknown.
         is_data = _port_name(port) in ("result", "structured")
-        return self._places.get(node["id"], ELSEWHERE) if is_data else ELSEWHERE
+        return self._places.get(node["id"], _ELSEWHERE) if is_data else _ELSEWHERE
 
     def _is_missing(self, reference: Reference, ports: list[tuple[Item, Item]]) -> bool:
         """Return whether the port is unwired, or wired to an empty literal."""

@@ -20,7 +20,6 @@ from ..agent.meta_tools import AskAvailable
 from ..agent.toolsets import Available, FixedToolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
-from ..canvas.steps import calls_of_workflow
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
 from ..core.names import did_you_mean
@@ -31,6 +30,7 @@ from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
 from ..drawing.components import ComponentClass, our_components, read_component_file
 from ..drawing.flow import CallToDraw, draw
 from ..drawing.plans import calls_of_plan
+from ..drawing.reading import calls_in_file
 from ..drawing.rules import Document, code_in, load, nodes_of, problems
 from ..drawing.workflow import WorkflowError
 from ..settings.load import ENVIRONMENT_VARIABLE
@@ -186,7 +186,7 @@ class AuthoringToolset(FixedToolset):
                 arguments = f" It takes: {signature(workflow.tool.input_schema)}."
             except SourceFailed as reason:
                 problems.append(f"{reason.problem} {reason.next_step}".strip())
-        calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
+        calls = await anyio.to_thread.run_sync(calls_in_file, place)
         check = await operations.check_among(await self._usable(operations), calls)
         compiles = f"Xircuits compiles it.{arguments}" if arguments else "It was not compiled."
         lines = [*problems, compiles, checked_text(check, calls)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...agent.conversation import Conversation
 from ...agent.messages import Message
-from ..workflow_thread import is_inside_an_agent
+from ..workflow_thread import running_agents
 
 
 @dataclass
@@ -86,6 +86,6 @@ def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:
 
 def _chat_of_node(*, is_asked: bool) -> Chat | None:
     """Return the chat in this state whose turn it is; None for a node inside an agent."""
-    if not _turns or _turns[0].is_asked != is_asked or is_inside_an_agent():
+    if not _turns or _turns[0].is_asked != is_asked or any(running_agents()):
         return None
     return _turns[0]

@@ -102,7 +102,7 @@ def check_lesson(
 ) -> LessonCheck:
     """Run the learner's workflow of this lesson and judge its goals.
 
-    Never raises for a learner's mistake. Output and events stay in `workshop/checked`. Setting
+    Never raises for a learner's mistake. The output stays in `workshop/checked`. Setting
     `stop` ends the process soon. A workflow that is still as shipped is not run.
     """
     start = time.monotonic()
@@ -121,7 +121,7 @@ def check_lesson(
     with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
         outcome = _run(folder, lesson, workflow, Path(scratch), seconds, stop or threading.Event())
         events = read_transcript(Path(scratch) / "transcript.jsonl")
-        output, complaints = _store(folder, lesson, outcome, Path(scratch))
+        output = _store(folder, lesson, outcome)
     problem = _problem_of(outcome, events)
     events += _node_events(outcome.output)
     goals = judge_run(lesson.goals, events, problem and problem.sentence)
@@ -129,7 +129,6 @@ def check_lesson(
         check,
         goals=tuple(goals),
         problem=problem,
-        notes=(*notes, *complaints),
         output=output,
         seconds=round(time.monotonic() - start, 1),
     )
@@ -322,18 +321,13 @@ def _node_events(output: str) -> Iterator[JsonObject]:
         yield {"event": "Executed", "node": node, "text": output}
 
 
-def _store(
-    folder: Path, lesson: Lesson, outcome: _Outcome, scratch: Path
-) -> tuple[str | None, list[str]]:
-    """Write output and events into the folder; return the file, and complaints."""
+def _store(folder: Path, lesson: Lesson, outcome: _Outcome) -> str | None:
+    """Write the output into the folder, and return the file; None if it cannot be written."""
     file = folder / WORKSHOP / _CHECK_FOLDER / f"{lesson.folder}.txt"
+    text = f"{outcome.output}\n{outcome.errors}".strip() + "\n"
     try:
         make_private_folder(file.parent)
-        text = f"{outcome.output}\n{outcome.errors}".strip() + "\n"
         replace_private(file, text.encode("utf-8", "backslashreplace"))
-        transcript = scratch / "transcript.jsonl"
-        if transcript.is_file():
-            replace_private(file.with_suffix(".jsonl"), transcript.read_bytes())
-    except OSError as reason:
-        return None, [f"What it printed cannot be written to {file}: {reason.strerror or reason}."]
-    return str(file), []
+    except OSError:
+        return None
+    return str(file)

@@ -16,6 +16,7 @@ _OUR_ERROR = re.compile(
 _LAST_NODE = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"KeyError: '(\w+)'")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
+_NO_WORKFLOW = "The file is not a workflow, or only half of one. Save it again from the canvas."
 
 
 def last_lines(errors: str) -> tuple[str, ...]:
@@ -27,24 +28,28 @@ def last_lines(errors: str) -> tuple[str, ...]:
     ]
 
 
+# What Xircuits' compiler (1.19.2) prints, and what to do about it.
+_COMPILER_ERRORS = {
+    "finish_node": (
+        "The dashed lines do not lead from Start to Finish. Follow them from node to node, "
+        "draw the one that is missing, and save."
+    ),
+    "_get_value_from_literal_port": (
+        "The text in a value box cannot be read. In a dict or a list, texts need "
+        '"double quotes", commas are between values only, numbers have a decimal point: 26.2.'
+    ),
+    "self.graph[0]": (
+        "Start leads straight to Finish. Put at least one node between them, and save."
+    ),
+    "JSONDecodeError": _NO_WORKFLOW,
+    "KeyError: 'layers'": _NO_WORKFLOW,
+    "": "Xircuits could not compile the workflow.",
+}
+
+
 def why_not_compiled(errors: str) -> str:
-    """Return why Xircuits' compiler (1.19.2) failed on a workflow, and what to do."""
-    last = (last_lines(errors) or ("",))[-1]
-    if "finish_node" in errors:
-        return (
-            "The dashed lines do not lead from Start to Finish. Follow them from node to node, "
-            "draw the one that is missing, and save."
-        )
-    if "_get_value_from_literal_port" in errors:
-        return (
-            "The text in a value box cannot be read. In a dict or a list, texts need "
-            '"double quotes", commas are between values only, numbers have a decimal point: 26.2.'
-        )
-    if "self.graph[0]" in errors:
-        return "Start leads straight to Finish. Put at least one node between them, and save."
-    if "JSONDecodeError" in last or "KeyError: 'layers'" in last:
-        return "The file is not a workflow, or only half of one. Save it again from the canvas."
-    return "Xircuits could not compile the workflow."
+    """Return why Xircuits' compiler failed on a workflow, and what to do."""
+    return next(sentence for mark, sentence in _COMPILER_ERRORS.items() if mark in errors)
 
 
 def why_stopped(errors: str, output: str) -> str:
