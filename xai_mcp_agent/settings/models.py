@@ -62,17 +62,10 @@ class SettingsPart:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard: something that the section or the entry at `key_path` holds back.
-
-    `digest` identifies the guard, and a higher `strength` holds back more. A person reads
-    `description`, and `lost` about its removal.
-    """
+    """A guard: something that the section or the entry at `key_path` holds back, in one `line`."""
 
     key_path: str
-    digest: str
-    strength: int
-    description: str
-    lost: str
+    line: str
     source: str = ""
 
 
