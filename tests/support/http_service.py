@@ -7,7 +7,7 @@ import random
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,6 +77,17 @@ class Received:
 
 
 @dataclass(frozen=True)
+class BrokenOff:
+    """Pieces of an answer whose connection breaks off after the first."""
+
+    piece: bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.piece
+        raise ConnectionAbortedError
+
+
+@dataclass(frozen=True)
 class Reply:
     """An answer. With `pieces` it is sent in chunks until they end, or the client goes.
 
@@ -86,7 +97,7 @@ class Reply:
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    pieces: Iterator[bytes] | None = None
+    pieces: Iterable[bytes] | None = None
     reason: str | None = None
 
 

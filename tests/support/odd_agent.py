@@ -8,7 +8,7 @@ with odd_agent() as (agent, bridge):
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from xai_mcp_agent import Bridge
 from .http_service import HttpService, Received, Reply, as_json, http_service
 
 # Status, headers, and the body: whole, or in pieces of a stream.
-Answer: TypeAlias = tuple[int, dict[str, str], bytes | Iterator[bytes]]
+Answer: TypeAlias = tuple[int, dict[str, str], bytes | Iterable[bytes]]
 JSON, EVENTS = {"content-type": "application/json"}, {"content-type": "text/event-stream"}
 
 

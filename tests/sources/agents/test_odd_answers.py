@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import failure_of, names_of, status_of
+from tests.support.http_service import BrokenOff
 from tests.support.odd_agent import DONE, EVENTS, JSON, TASK, Answer, event, odd_agent, ok
 from xai_mcp_agent import Bridge, ServerError, SourceClosed, SourceError, ToolResult
 from xai_mcp_agent.core.results import ImagePart
@@ -256,6 +257,6 @@ def test_a_card_over_tls_leads_only_to_its_own_origin_or_allowed_hosts(
 
 def test_a_connection_that_breaks_in_a_call_says_that_it_may_have_been_carried_out():
     with odd_agent() as (agent, bridge):
-        agent.reply = 200, {**JSON, "content-length": "100"}, iter([b"{"])
+        agent.reply = 200, JSON, BrokenOff(b"{")
         with pytest.raises(SourceClosed, match="check that before you try again"):
             do(bridge)

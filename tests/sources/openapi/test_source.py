@@ -16,14 +16,21 @@ import pytest
 from tests.support.bridges import failure_of, names_of, source_bridge, status_of
 from tests.support.files import change
 from tests.support.histories import events_of
-from tests.support.http_service import HttpService, Reply, as_json, http_service, redirect
+from tests.support.http_service import (
+    BrokenOff,
+    HttpService,
+    Reply,
+    as_json,
+    http_service,
+    redirect,
+)
 from tests.support.stalls import watching
 from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, UnknownTool
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, source
 
 MAX_HOLD_SECONDS = 0.25  # read at once it would be about half a second
 KEY = "sesame-open-9876"
-CUT_SHORT = Reply(200, headers={"content-length": "50"}, pieces=iter([b"{"]))
+CUT_SHORT = Reply(200, pieces=BrokenOff(b"{"))
 IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
     "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
     "security": [{"key": []}]}  # fmt: skip
