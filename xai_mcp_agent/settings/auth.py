@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -51,7 +51,7 @@ def _file_url(value: Any, info: ValidationInfo) -> str:
     return text
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class AuthSettings(Section):
     """Settings for signing in; all are optional, since servers announce the rest.
 
@@ -109,13 +109,6 @@ class AuthSettings(Section):
     def has_private_key(self) -> bool:
         """Whether the client proves itself with a signature."""
         return bool(self.private_key or self.private_key_file)
-
-    def __repr__(self) -> str:
-        """Return the fields that are set, with secrets hidden."""
-        values = {x.name: getattr(self, x.name) for x in fields(self) if x.name != "use"}
-        defaults = {x.name: x.default for x in fields(self)}
-        parts = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]
-        return f"AuthSettings({', '.join([f'use={self.use!r}', *parts])})"
 
 
 def read_auth(value: Any) -> Any:

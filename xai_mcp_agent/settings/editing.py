@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.json import JsonObject
-from ..secrets.redactor import redact_args, redact_url
-from ..secrets.search import is_secret
-from ..secrets.secrets import MASK, Secrets
 from .document import KeyPlace, parse_text, text_of_file
 from .models import SECTIONS
 from .server import URL_KEYS
@@ -56,8 +53,7 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     added = (_MAPS[0], {name: entry}) if is_first else (name, entry)
     edited = _edit_text(text, place, section, *added)
     if edited is None:
-        fix = f"Write this into it by hand:\n{_dump({name: _without_secrets(entry)})}"
-        raise there.error("it cannot be edited automatically.", fix)
+        raise there.error("it cannot be edited automatically.", "Write the server into it by hand.")
     return edited
 
 
@@ -89,16 +85,6 @@ def sections_with(file: Path, name: str) -> list[str]:
 
 def _is_entry(value: Any) -> bool:
     return isinstance(value, dict) and bool({"command", *URL_KEYS} & value.keys())
-
-
-def _without_secrets(value: Any) -> Any:
-    """Return the value of an entry with its secrets masked."""
-    if isinstance(value, dict):
-        items = cast(JsonObject, value).items()
-        return {x: MASK if is_secret(x, str(y)) else _without_secrets(y) for x, y in items}
-    if isinstance(value, list):
-        return redact_args([str(x) for x in cast(list[Any], value)], Secrets())
-    return redact_url(value) if isinstance(value, str) and "://" in value else value
 
 
 def _edit_text(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -41,8 +41,6 @@ T = TypeVar("T")
 ALL_TOOLS = "*"
 # One hour: a larger number is in milliseconds.
 _MAX_SECONDS = 3600
-# Python refuses to print integers of more than 4,300 digits; no real variable needs one.
-_MAX_NUMBER = 10**100
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # HTTP sets these from the content; another value would make the server misread the request.
 _HEADERS_OF_BODY = ("content-length", "transfer-encoding")
@@ -148,7 +146,7 @@ def _environment_text(value: Any, info: ValidationInfo) -> str:
     """Read a text; numbers and booleans are common in `env`, and the server gets them as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
+    if isinstance(value, int | float):
         return str(value)
     return read_text(value, info)
 
@@ -313,7 +311,7 @@ class SourceSettings(Section):
     accepted ones. A run fails if a `required` source has no tool. Without a `breaker` the source is
     called however often it failed. In a kernel the source stays for `keep_warm_seconds` after a
     run; None: for the time in the settings. A disabled entry keeps its texts as written. `secrets`
-    are the known secrets of the whole file; printing shows none of them.
+    are the known secrets of the whole file.
     """
 
     kind: ClassVar[SourceKind]
@@ -329,7 +327,7 @@ class SourceSettings(Section):
     call_timeout_seconds: Annotated[Seconds, file_keys("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
     # The opposite of `disabled`, as some clients write it; `read` converts it.
-    enabled: Flag = field(default=True, repr=False, compare=False)
+    enabled: Flag = field(default=True, compare=False)
     auto_approve: ToolNames = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
     disabled_tools: Annotated[Texts, AfterValidator(usable_patterns)] = ()
@@ -340,7 +338,7 @@ class SourceSettings(Section):
     )
     keep_warm_seconds: NotNegative | None = None
     secrets: Annotated[Secrets, INTERNAL, WithJsonSchema({})] = field(
-        default_factory=Secrets, compare=False, repr=False
+        default_factory=Secrets, compare=False
     )
 
     @classmethod
@@ -384,12 +382,5 @@ class SourceSettings(Section):
         return self.name
 
     def __repr__(self) -> str:
-        values = {x.name: getattr(self, x.name) for x in fields(self) if x.repr}
-        parts = ", ".join(
-            f"{name}={x!r}" for name, x in {**values, **self._printed_fields()}.items()
-        )
-        return f"{type(self).__name__}({self.secrets.redact(parts)})"
-
-    def _printed_fields(self) -> Mapping[str, Any]:
-        """Return the fields that are printed differently."""
-        return {}
+        """Return the name alone: every other field may have a secret."""
+        return f"{type(self).__name__}({self.name!r}, {self.transport!r})"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
-from ..secrets.redactor import redact_url
 from ..secrets.search import secrets_in_text
 from .auth import ClientAuthenticationKey, Scopes
 from .entry import (
@@ -61,7 +60,7 @@ FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "ab
            "rejected", "timed_out", "timedout")  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class CredentialSettings(Section):
     """Credentials for a scheme; the scheme decides which fields it uses.
 
@@ -99,11 +98,6 @@ class CredentialSettings(Section):
     def is_client(self) -> bool:
         """Whether tokens are obtained with a client id and a secret."""
         return bool(self.client_id and self.client_secret)
-
-    def __repr__(self) -> str:
-        """Return the names of the fields that are set."""
-        names = [x.name for x in fields(self) if getattr(self, x.name) != x.default]
-        return f"CredentialSettings({', '.join(names)})"
 
 
 def _by_scheme(value: Any) -> dict[Any, Any]:
@@ -246,6 +240,3 @@ class OpenApiSettings(SourceSettings):
     def is_remote(self) -> bool:
         """Whether the document is behind a URL."""
         return "://" in self.spec
-
-    def _printed_fields(self) -> Mapping[str, Any]:
-        return {"spec": redact_url(self.spec), "headers": sorted(self.headers)}

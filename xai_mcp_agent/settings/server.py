@@ -19,7 +19,6 @@ from ..secrets.redactor import (
     redact_args,
     redact_url,
 )
-from ..secrets.secrets import MASK
 from .auth import AuthSettings, read_auth
 from .entry import (
     START_TIMEOUT_SECONDS,
@@ -106,9 +105,6 @@ class ServerSettings(SourceSettings):
     `roots` are the folders that the server may ask for; None: the folders in its arguments, else
     the working folder. With `instructions`, agents read the server's own instructions. `auth` is
     the access to a server at a URL.
-
-    Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
-    `dataclasses.asdict` shows everything.
     """
 
     kind: ClassVar = MCP
@@ -116,11 +112,11 @@ class ServerSettings(SourceSettings):
     example: ClassVar = '{"command": ...} or {"url": ...}'
 
     transport: Annotated[TransportName, INTERNAL] = "stdio"
-    command: MaskedText = field(default="", repr=False)
-    args: Arguments = field(default=(), repr=False)
+    command: MaskedText = ""
+    args: Arguments = ()
     env: Environment = field(default_factory=dict[str, str], hash=False)
     cwd: Annotated[Path, Field(validate_default=True)] = ""
-    url: MaskedText = field(default="", repr=False)
+    url: MaskedText = ""
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     mode: ProtocolMode = "auto"
     start_timeout_seconds: Annotated[Seconds, file_keys("startTimeout", "start_timeout")] = (
@@ -142,9 +138,9 @@ class ServerSettings(SourceSettings):
     session: Sharing = "shared"
     session_limit: Count = SESSION_LIMIT
     # Words before the command: a program that reaches the server elsewhere, or runs it here.
-    through: Annotated[tuple[str, ...], INTERNAL] = field(default=(), repr=False)
+    through: Annotated[tuple[str, ...], INTERNAL] = ()
     # The entry has a URL but no type: the transport is http, but may turn out to be sse.
-    transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
+    transport_is_guess: Annotated[bool, INTERNAL] = False
     auth: Annotated[_Auth, file_keys("auth", "oauth")] = field(default_factory=AuthSettings)
 
     @classmethod
@@ -166,14 +162,6 @@ class ServerSettings(SourceSettings):
             return self.secrets.redact(redact_url(self.url))
         command = self.redacted(self.command)
         return shell_command(command, *redact_args(self.args, self.secrets))
-
-    def _printed_fields(self) -> Mapping[str, Any]:
-        return {
-            "target": self.target,
-            "env": dict.fromkeys(self.env, MASK),
-            "headers": dict.fromkeys(self.headers, MASK),
-            "cwd": self.redacted(self.cwd),
-        }
 
     def redacted(self, text: str) -> str:
         """Mask known and probable secrets in a text of the server."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar, Self, cast
@@ -12,9 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
-from ..secrets.redactor import redact_url
 from ..secrets.search import secrets_in_env, secrets_in_text
-from ..secrets.secrets import MASK
 from .entry import (
     START_TIMEOUT_SECONDS,
     Environment,
@@ -161,9 +159,9 @@ class AgentSettings(SourceSettings):
     noun: ClassVar = "agent"
     example: ClassVar = '{"url": ...}'
 
-    url: Annotated[Url, remembering(secrets_in_text)] = field(repr=False)
+    url: Annotated[Url, remembering(secrets_in_text)]
     headers: Headers = field(default_factory=dict[str, str], hash=False)
-    bearer: Annotated[HeaderText, remembering(_whole)] = field(default="", repr=False)
+    bearer: Annotated[HeaderText, remembering(_whole)] = ""
     allowed_hosts: Texts = ()
     include: Texts = ()
     exclude: Texts = ()
@@ -189,10 +187,6 @@ class AgentSettings(SourceSettings):
     def request_headers(self) -> dict[str, str]:
         """The headers of every request to the agent."""
         return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
-
-    def _printed_fields(self) -> Mapping[str, Any]:
-        headers = dict.fromkeys(self.headers, MASK)
-        return {"url": self.secrets.redact(redact_url(self.url)), "headers": headers}
 
 
 def _workflow_file(value: Any) -> Any:
@@ -234,8 +228,8 @@ class WorkflowSettings(SourceSettings):
     description: Text = ""
     arguments: Annotated[
         dict[str, Annotated[Any, read_by(_json_value, Any)]], remembering(_secrets_in_arguments)
-    ] = field(default_factory=dict[str, Any], hash=False, repr=False)
-    env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
+    ] = field(default_factory=dict[str, Any], hash=False)
+    env: Environment = field(default_factory=dict[str, str], hash=False)
     call_timeout_seconds: Annotated[Seconds, file_keys("timeout")] = WORKFLOW_TIMEOUT_SECONDS
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
