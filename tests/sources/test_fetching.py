@@ -18,7 +18,7 @@ from tests.support.processes import free_port
 from tests.support.watchdog import compute_within
 from xai_mcp_agent.sources.fetching import FetchLimits, HttpStatusError, fetch, fetch_from
 
-LIMITS = FetchLimits(seconds=0.3, read_seconds=0.2, max_bytes=10_000)
+LIMITS = FetchLimits(seconds=0.3, max_bytes=10_000)
 
 
 @contextmanager
@@ -43,17 +43,12 @@ def dripping(head: bytes, pause_seconds: float) -> Generator[str]:
 
 
 @pytest.mark.parametrize(
-    ("head", "pause_seconds", "problem"),
-    [
-        (b"HTTP/1.1 200 OK\r\nX: ", 0.05, r"not there after 0\.3 s"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", 0.05, r"not there after 0\.3 s"),
-        (b"", 20, r"nothing came for 0\.2 s"),
-    ],
+    ("head", "pause_seconds"),
+    [(b"HTTP/1.1 200 OK\r\nX: ", 0.05), (b"HTTP/1.1 200 OK\r\n\r\n", 0.05), (b"", 20)],
 )
-def test_an_answer_that_comes_byte_by_byte_or_never_ends_in_time(
-    head: bytes, pause_seconds: float, problem: str
-):
-    with dripping(head, pause_seconds) as url, pytest.raises(OSError, match=problem):
+def test_an_answer_that_comes_byte_by_byte_or_never_ends_in_time(head: bytes, pause_seconds: float):
+    late = pytest.raises(OSError, match=r"not there after 0\.3 s")
+    with dripping(head, pause_seconds) as url, late:
         compute_within(5, lambda: fetch(url, LIMITS))
 
 

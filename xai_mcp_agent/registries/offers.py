@@ -36,7 +36,7 @@ from .store import Alarm, alarm_of
 
 NOT_FOUND = 404
 # For one question about one server, while a person waits.
-ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
+ASK_LIMITS = FetchLimits(seconds=20.0, max_bytes=16 * 1024**2)
 
 Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
 """good: proved or pinned. told: as the registry says. unknown: unverified. warning: look twice.

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
-from .http import TooLarge, WebClient, read_until
-from .web.network_errors import by_which_way, reaching_help
+from ..core.errors import SourceClosed
+from .http import WebClient, failure_of, read_body
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Limits of one fetch: in total with redirects, for a pause without data, and in size."""
+    """Limits of one fetch: in time, with redirects, and in size."""
 
     seconds: float = 60.0
-    read_seconds: float = 20.0
     max_bytes: int = 64 * 1024**2
 
 
@@ -57,45 +55,23 @@ def fetch_from(
 
 
 async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes, str]:
-    read_seconds = min(limits.read_seconds, limits.seconds)
-    client = WebClient({"accept": accept}, read_seconds=read_seconds)
+    client = WebClient({"accept": accept})
     try:
         with anyio.fail_after(limits.seconds):
-            return await _read(client, url, limits.max_bytes)
+            response, _ = await client.follow(await client.build("GET", url), mask=str)
+            body = await read_body(response, limits.max_bytes)
     except TimeoutError:
         raise OSError(f"it is not there after {limits.seconds:g} s") from None
-    except TooLarge:
-        raise OSError(f"it is larger than {_size(limits.max_bytes)}") from None
-    except httpx2.ReadTimeout:
-        raise OSError(f"nothing came for {read_seconds:g} s") from None
-    except (httpx2.ConnectError, httpx2.ProxyError) as cause:
-        reason = f"{_innermost(cause)}{by_which_way(url)}"
-        raise OSError(f"{reason}. {reaching_help(reason)}".rstrip(".")) from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
-        raise OSError(str(cause) or type(cause).__name__) from None
+    except (OSError, httpx2.HTTPError) as cause:
+        error = failure_of("", cause, str)
+        advice = "" if isinstance(error, SourceClosed) else f" {error.next_step}"
+        raise OSError(f"{error.problem}{advice}".rstrip(".")) from None
+    except (httpx2.InvalidURL, ValueError) as cause:
+        raise OSError(str(cause)) from None
     finally:
         await client.close()
-
-
-async def _read(client: WebClient, url: str, max_bytes: int) -> tuple[bytes, str]:
-    response, _ = await client.follow(await client.build("GET", url), mask=str)
-    body, is_whole = await read_until(response, max_bytes)
-    if not is_whole:
-        raise TooLarge
+    if len(body) > limits.max_bytes:
+        raise OSError(f"it is larger than {limits.max_bytes:,} bytes")
     if not response.is_success:
         raise HttpStatusError(response.status_code, response.reason_phrase)
     return body, str(response.request.url)
-
-
-def _innermost(cause: BaseException) -> str:
-    """Return the system's reason; the library only says that all connection attempts failed."""
-    while inner := cause.__cause__ or cause.__context__:
-        cause = inner
-    if isinstance(cause, ConnectionError) and cause.errno:
-        return os.strerror(cause.errno)  # asyncio only says "Connect call failed"
-    return str(cause)
-
-
-def _size(number: int) -> str:
-    mega = 1024**2
-    return f"{number // mega} MiB" if number >= mega else f"{number:,} bytes"

@@ -10,6 +10,7 @@ Imported on first use because its libraries are heavy.
 from __future__ import annotations
 
 import math
+import os
 import socket
 import ssl
 from collections.abc import Collection, Iterable, Mapping
@@ -42,6 +43,7 @@ IDLE_SECONDS = 4.0
 CONNECT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
+_TIMEOUT = httpx2.Timeout(None, connect=CONNECT_SECONDS)
 _LARGE_PIECE_BYTES = 64 * 1024  # no more arrives at once; a larger piece was decompressed
 _PIECES_AT_ONCE = 50  # there may be thousands, of one byte each
 _MAX_REDIRECTS = 10  # a trailing slash, a moved path: two are already many
@@ -63,21 +65,14 @@ class TooLarge(ValueError):
 class WebClient:
     """HTTP client that connects directly or through the environment's proxy for a URL.
 
-    `headers` go with every request. Without `read_seconds` the caller limits how long a response
-    may take. Cookies are sent back to their host only if it `keeps_cookies`.
+    `headers` go with every request. The caller limits how long a response may take. Cookies are
+    sent back to their host only if it `keeps_cookies`.
     """
 
     def __init__(
-        self,
-        headers: Mapping[str, str] | None = None,
-        *,
-        read_seconds: float | None = None,
-        keeps_cookies: bool = False,
+        self, headers: Mapping[str, str] | None = None, *, keeps_cookies: bool = False
     ) -> None:
         self._headers = headers
-        self._timeout = httpx2.Timeout(
-            CONNECT_SECONDS, read=read_seconds, write=read_seconds, pool=None
-        )
         policy = None if keeps_cookies else DefaultCookiePolicy(allowed_domains=())
         self._cookies = CookieJar(policy)
         # by proxy URL, empty for a direct connection
@@ -107,7 +102,7 @@ class WebClient:
                 raise OutOfPlace(place)
         client = await self._client(proxy)
         request.extensions = {
-            **request.extensions, "timeout": self._timeout.as_dict(), _PLACES: places,
+            **request.extensions, "timeout": _TIMEOUT.as_dict(), _PLACES: places,
         }  # fmt: skip
         return await client.send(
             request, stream=True, auth=auth or _no_auth, follow_redirects=False
@@ -209,7 +204,7 @@ class WebClient:
                     verify=certificates,
                     transport=None if proxy else _DirectTransport(certificates),
                     proxy=proxy or None,
-                    timeout=self._timeout,
+                    timeout=_TIMEOUT,
                     limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
                     trust_env=False,  # `proxy_of` has already read it
                 )
@@ -262,14 +257,16 @@ def failure_of(source: str, cause: Exception, mask: Mask, key: str = "url") -> S
     if isinstance(cause, OSError):
         problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
         return SourceFailed(source, problem, reaching_help("ssl_cert_file"))
-    reason = mask_and_cut(str(cause), mask) or type(cause).__name__
-    if isinstance(cause, httpx2.ConnectTimeout):
-        reason = f"no connection within {CONNECT_SECONDS:g} s"
     if isinstance(cause, CONNECT_ERRORS):
         url = str(cause.request.url)
         origin = mask_and_cut("://".join(origin_of(url)), mask)
-        problem = f"{origin} cannot be reached{by_which_way(url)}: {reason}."
-        return SourceFailed(source, problem, reaching_help(str(cause), key))
+        reason = mask_and_cut(_innermost_reason(cause), mask) or type(cause).__name__
+        if isinstance(cause, httpx2.ConnectTimeout):
+            reason = f"no connection within {CONNECT_SECONDS:g} s"
+        reason += by_which_way(url)
+        problem = f"{origin} cannot be reached: {reason}."
+        return SourceFailed(source, problem, reaching_help(reason, key))
+    reason = mask_and_cut(str(cause), mask) or type(cause).__name__
     if isinstance(cause, httpx2.DecodingError):
         fix = "Ask whoever runs it: the response is compressed wrongly."
         return SourceFailed(source, f"its response cannot be decompressed: {reason}.", fix)
@@ -279,6 +276,15 @@ def failure_of(source: str, cause: Exception, mask: Mask, key: str = "url") -> S
     way = by_which_way(str(cause.request.url))
     problem = f"the connection was lost before the response was complete{way}: {reason}."
     return SourceClosed(source, problem, CHECK_FIRST)
+
+
+def _innermost_reason(cause: BaseException) -> str:
+    """Return the system's reason; the library only says that all connection attempts failed."""
+    while inner := cause.__cause__ or cause.__context__:
+        cause = inner
+    if isinstance(cause, ConnectionError) and cause.errno:
+        return os.strerror(cause.errno)  # asyncio only says "Connect call failed"
+    return str(cause)
 
 
 class NotFollowed(ValueError):

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...core.names import did_you_mean
 
-_MAX_CHARS = 100  # length of a zone's name; the longest has 32
+_MAX_CHARS = 100  # of a zone's name in an error; the longest has 32
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def _zone(name: str) -> tzinfo | None:
     if not name:
         return None
     try:
-        if len(name) <= _MAX_CHARS:
-            return ZoneInfo(name)
+        return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # no such file, a path out of it, a folder of zones
         pass
     zones = available_timezones()

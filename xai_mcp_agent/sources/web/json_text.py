@@ -10,8 +10,6 @@ from pydantic_core import from_json
 LONG_BYTES = 128 * 1024
 """JSON longer than this is read in a thread, so that the event loop goes on."""
 
-_MAX_DIGITS = 4_300  # Python refuses to read longer integers
-
 
 def read_json(data: bytes | str) -> Any:
     """Return the value that the JSON holds.
@@ -24,10 +22,6 @@ def read_json(data: bytes | str) -> Any:
     except ValueError:
         # Servers that cut a text anywhere send half a character, which only Python's reader takes.
         try:
-            return json.loads(data, strict=False, parse_int=_integer)
+            return json.loads(data, strict=False)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-
-
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) < _MAX_DIGITS else digits

@@ -79,7 +79,7 @@ class TokenFlow:
         # Behind a proxy the server's place is unknown, but its own host is always allowed.
         trusted_urls = (server.auth.issuer, server.url if proxy_of(server.url) else "")
         self._trusted_hosts = {urlsplit(x).hostname for x in trusted_urls if x}
-        self._client = WebClient(read_seconds=_ANSWER_SECONDS)
+        self._client = WebClient()
         self._callback: Callback | None = None
         self._page = ""
         self._renews = False
