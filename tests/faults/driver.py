@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,9 +84,8 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
                 watching(bridge) as stalls,
                 _calling(bridge) as healthy,
                 ThreadPoolExecutor(len(faults)) as threads,
-                ThreadPoolExecutor(len(faults)) as steps,
             ):
-                fault_runs = [_FaultRun(bridge, x, folder, steps) for x in faults]
+                fault_runs = [_FaultRun(bridge, x, folder) for x in faults]
                 reports = list(threads.map(_FaultRun.report, fault_runs))
     return Run(
         reports={x.fault.name: x for x in reports},
@@ -101,11 +100,10 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
 class _FaultRun:
     """Run of one fault. Every exception of a step is recorded, ours or not."""
 
-    def __init__(self, bridge: Bridge, fault: Fault, folder: Path, steps: Executor) -> None:
+    def __init__(self, bridge: Bridge, fault: Fault, folder: Path) -> None:
         self._bridge = bridge
         self._fault = fault
         self._folder = folder / fault.name
-        self._threads = steps
         self._steps: dict[str, Step] = {}
 
     def report(self) -> Report:
@@ -155,14 +153,14 @@ class _FaultRun:
         self._run_step(name, call.seconds, call_tool)
 
     def _run_step(self, name: str, limit: float, do: Callable[[], Any]) -> None:
-        started = time.monotonic()
-        step = self._threads.submit(do)
-        is_in_time = bool(wait([step], limit + _SLACK_SECONDS).done)
-        error = step.exception()  # of any type: we look for types that leak
-        seconds = time.monotonic() - started
-        result = None if error else step.result()
+        began, result, error = time.monotonic(), None, None
+        try:
+            result = do()
+        except BaseException as raised:  # noqa: BLE001 - we look for types that leak
+            error = raised.with_traceback(None)
+        seconds = time.monotonic() - began
         text, notes = (result.text, result.notes) if hasattr(result, "text") else ("", ())
-        error = error and error.with_traceback(None)
+        is_in_time = seconds < limit + _SLACK_SECONDS
         self._steps[name] = Step(name, seconds, is_in_time, error, text, notes)
 
 
@@ -218,10 +216,9 @@ def _mark(name: str) -> str:
 
 def _survivors(name: str) -> tuple[int, ...]:
     """Return the processes of this fault that still run after a moment."""
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while (pids := _processes_of(name)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return pids
+    with suppress(AssertionError):
+        wait_until(lambda: not _processes_of(name), "they have ended", _EXIT_SECONDS)
+    return _processes_of(name)
 
 
 def _processes_of(name: str) -> tuple[int, ...]:

@@ -91,7 +91,8 @@ class BrokenOff:
 class Reply:
     """An answer. With `pieces` it is sent in chunks until they end, or the client goes.
 
-    Where they raise an OSError, the connection breaks off.
+    With a length among the headers they are sent as they are; where they raise an OSError, the
+    connection breaks off.
     """
 
     status: int = 200
@@ -216,11 +217,13 @@ class _Handler(ThreadHandler):
             self.head(reply.status, length, reply.reason, **reply.headers)
             self.wfile.write(reply.body)
             return
-        self.head(reply.status, transfer_encoding="chunked", **reply.headers)
+        is_whole = "content-length" in reply.headers
+        coding = {} if is_whole else {"transfer_encoding": "chunked"}
+        self.head(reply.status, **coding, **reply.headers)
         with suppress(OSError):
             for piece in filter(None, reply.pieces):
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            self.wfile.write(b"0\r\n\r\n")
+                self.wfile.write(piece if is_whole else b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"" if is_whole else b"0\r\n\r\n")
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_QUERY = _answer
 
