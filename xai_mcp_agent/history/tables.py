@@ -233,11 +233,11 @@ rules = Table(
     "xai_mcp_rules",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("revision", Integer, nullable=False),
     Column("digest", _Digest, nullable=False),
     Column("rules", Text, nullable=False),
 )
-"""All rules of a project at each revision."""
+"""All rules of a project, and how often they were changed."""
 
 
 def loaded(text: str) -> Any:

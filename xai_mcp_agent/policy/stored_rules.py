@@ -1,6 +1,6 @@
-"""Rules of a project in the history's database: each change is a row with a revision.
+"""Rules of a project in the history's database: one row, with the number of changes so far.
 
-They are kept beside the log, because the log never decides. A row is checked against its digest;
+They are kept beside the log, because the log never decides. The row is checked against its digest;
 the reader decides whether there are any, and which of them count.
 """
 
@@ -19,7 +19,6 @@ from ..core.json import JsonObject
 from ..history.history import History
 from ..history.tables import rules as table
 
-_MOST_REVISIONS = 20  # for a person who repairs a store
 _DIGEST_CHARS = 32
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 
@@ -42,7 +41,7 @@ def read_rules(history: History) -> StoredRules:
         RulesUnknown: they were changed outside this program.
     """
     with history.reading() as connection:
-        return _rules_in(_newest(connection, history), history)
+        return _rules_in(_row(connection, history), history)
 
 
 def put_rules(
@@ -56,7 +55,7 @@ def put_rules(
         RulesUnknown: the other rules stay, but cannot be read.
     """
     with history.writing() as connection:
-        row = _newest(connection, history)
+        row = _row(connection, history)
         before = StoredRules(row.revision if row else 0) if only else _rules_in(row, history)
         new = {x.get("name"): x for x in rules}
         all_rules = [*(new.pop(x["name"], x) for x in before.rules), *new.values()]
@@ -66,7 +65,7 @@ def put_rules(
 def remove_rules(history: History, names: Collection[str], check: Check) -> StoredRules:
     """Remove the rules of these names, ignoring unknown names; see `put_rules`."""
     with history.writing() as connection:
-        before = _rules_in(_newest(connection, history), history)
+        before = _rules_in(_row(connection, history), history)
         rest = [x for x in before.rules if x["name"] not in names]
         return _write(connection, history, before, rest, check)
 
@@ -83,15 +82,14 @@ def _write(
         return before
     check(new.rules)
     values = {"project": history.project_id, "revision": new.revision, "digest": _digest(new)}
+    connection.execute(delete(table).where(table.c.project == history.project_id))
     connection.execute(insert(table).values(**values, rules=json.dumps(new.rules)))
-    is_old = table.c.revision <= new.revision - _MOST_REVISIONS
-    connection.execute(delete(table).where(table.c.project == history.project_id, is_old))
     return new
 
 
-def _newest(connection: Connection, history: History) -> Any:
+def _row(connection: Connection, history: History) -> Any:
     query = select(table).where(table.c.project == history.project_id)
-    return connection.execute(query.order_by(table.c.revision.desc()).limit(1)).first()
+    return connection.execute(query).first()
 
 
 def _rules_in(row: Any, history: History) -> StoredRules:
