@@ -50,7 +50,7 @@ def test_runs_share_the_process_of_a_server_and_get_the_same_as_without_it(
     servers.stop()
     with Bridge.open(servers.file) as bridge:
         # The calls of three runs. The process that keeps the server records none.
-        assert [x.calls for x in bridge.stats().sources] == [3 + 3 + 1]
+        assert [x.usage.calls for x in bridge.stats().sources] == [3 + 3 + 1]
 
 
 def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_usual(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.recorded import NOON
-from xai_mcp_agent import CallStats, Subject, ToolKey
+from xai_mcp_agent import Subject, ToolKey, Usage
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP, META
 from xai_mcp_agent.history.event import Event, subject_of
@@ -37,8 +37,8 @@ def some_calls(count: int = 400) -> list[Event]:
     ]
 
 
-def stats(writer: ReportWriter, since: datetime | None) -> dict[Subject, CallStats]:
-    return {x.subject: x for x in writer.history.stats(since).tools}
+def stats(writer: ReportWriter, since: datetime | None) -> dict[Subject, Usage]:
+    return {x.subject: x.usage for x in writer.history.stats(since).tools}
 
 
 def test_statistics_match_the_events(writer: ReportWriter):
@@ -51,7 +51,7 @@ def test_statistics_match_the_events(writer: ReportWriter):
             mine = [x for x in calls if x.subject == tool]
             seconds = sorted(x.payload["seconds"] for x in mine)
             assert (of.calls, of.errors) == (len(mine), sum("error" in x.payload for x in mine))
-            assert of.last_used == max(x.time for x in mine)
+            assert of.last_executed == max(x.time for x in mine)
             assert of.total_seconds == pytest.approx(sum(seconds))
             for percentile, exact in (
                 (of.median_seconds, seconds[(len(mine) - 1) // 2]),

@@ -241,7 +241,7 @@ def _decisions(folder: Path) -> Rows:
         rows["9 calls"] = life.calls()
         rows["9 records"] = life.records()
         rows["9 stats"] = stable([
-            {"subject": x.subject.context_id, "calls": x.calls, "errors": x.errors}
+            {"subject": x.subject.context_id, "calls": x.usage.calls, "errors": x.usage.errors}
             for x in (*it.stats().tools, *it.stats().sources)
         ])  # fmt: skip
     return rows

@@ -33,7 +33,7 @@ def sqlite_name(cause: Any) -> str:
     return getattr(cause, "sqlite_errorname", None) or ""
 
 
-def is_passing(cause: Any) -> bool:
+def _is_passing(cause: Any) -> bool:
     """Return whether an SQLite error may be temporary, not damage."""
     return sqlite_name(cause).startswith(_PASSING)
 
@@ -49,7 +49,7 @@ def is_sound(file: Path) -> bool:
             return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     # a message may quote bytes that are not text
     except (sqlite3.Error, UnicodeDecodeError) as cause:
-        if is_passing(cause):
+        if _is_passing(cause):
             raise
         return False
 
@@ -86,7 +86,7 @@ def back_up(file: Path) -> bool:
             return False
         os.replace(new, backup_of(file))
     except (OSError, sqlite3.Error, UnicodeDecodeError) as reason:
-        if isinstance(reason, sqlite3.DatabaseError) and not is_passing(reason):
+        if isinstance(reason, sqlite3.DatabaseError) and not _is_passing(reason):
             return False
         logger.info("%s is not backed up: %s", file, reason)
     finally:
@@ -104,13 +104,11 @@ def forget_backup(file: Path) -> None:
 def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
     """Replace a damaged file with the backup, or an empty file; return False if that failed.
 
-    Another process may have done it already. A configured file that is no database is never
-    replaced: it may be anything.
+    Another process may have done it already. A configured file without a backup is never replaced:
+    it may be anything.
     """
     file = place.file
-    if file is None or damaged is None:
-        return False
-    if not (place.is_own or backup_of(file).exists() or _is_database(file)):
+    if file is None or damaged is None or not (place.is_own or backup_of(file).exists()):
         return False
     try:
         with file_lock(_gate(file), _LOCK_SECONDS):
@@ -164,13 +162,3 @@ def _open_to_look(file: Path) -> sqlite3.Connection:
     """Open a second connection: closing a plain descriptor of the file would release locks."""
     wait_until_free(file)
     return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
-
-
-def _is_database(file: Path) -> bool:
-    """Return whether SQLite recognises a database, damaged or not."""
-    try:
-        with closing(_open_to_look(file)) as opened:
-            opened.execute("PRAGMA schema_version").fetchone()
-    except sqlite3.Error as cause:
-        return sqlite_name(cause) != "SQLITE_NOTADB"
-    return True

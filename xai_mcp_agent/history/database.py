@@ -132,22 +132,11 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
 
 
-def insert_missing(
-    connection: Connection, table: Table, rows: Sequence[JsonObject], update: str = ""
-) -> None:
-    """Add rows. A row with an existing key changes nothing, or only the column `update`."""
-    if not rows:
-        return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    added = dialect.insert(table)
-    key = list(table.primary_key)
-    if update:
-        added = added.on_conflict_do_update(
-            index_elements=key, set_={update: added.excluded[update]}
-        )
-    else:
-        added = added.on_conflict_do_nothing(index_elements=key)
-    connection.execute(added, rows)
+def insert_missing(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
+    """Add rows. A row with an existing key changes nothing."""
+    if rows:
+        dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -11,13 +11,11 @@ from sqlalchemy.exc import (
     DataError,
     DBAPIError,
     IntegrityError,
-    SQLAlchemyError,
-    StatementError,
 )
 
 from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
-from .backup import is_passing, sqlite_name
+from .backup import sqlite_name
 from .place import ENVIRONMENT_VARIABLE, Place
 from .tables import UnreadableRow
 
@@ -55,13 +53,13 @@ _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
         "The disk failed to write or to read.",
         f"Check whether it is full, over its quota or disconnected, {_ELSEWHERE}.",
     ),
-    ("SQLITE_CORRUPT", "SQLITE_NOTADB"): _DAMAGED,
     ("42501",): (
         "This user may not do that.",
         "Allow it to create tables, and to read and write its own.",
     ),
 }
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_MISTAKES = (DataError, IntegrityError)
 
 
 def failure(place: Place, cause: Exception) -> StoreFailed:
@@ -84,19 +82,10 @@ def is_damage(cause: BaseException | None) -> bool:
     return is_unreadable or sqlite_name(original).startswith(_DAMAGES)
 
 
-def may_be_damage(cause: Exception) -> bool:
-    """Return whether the content of the file may have caused the error; only a check can tell."""
-    return isinstance(cause, DBAPIError) and not is_damage(cause) and not is_passing(cause.orig)
-
-
 def is_mistake(cause: Exception) -> bool:
     """Return whether a bug of ours caused the error, such as a value that no database takes."""
-    # despite the lock, another process took the same position
-    if isinstance(cause, IntegrityError):
-        return "unique" not in str(cause.orig).lower()
-    if isinstance(cause, DBAPIError):
-        return isinstance(cause, DataError)
-    return isinstance(cause, StatementError)
+    is_of_database = isinstance(cause, DBAPIError)
+    return not is_damage(cause) and (not is_of_database or isinstance(cause, _MISTAKES))
 
 
 def is_locked(cause: BaseException | None) -> bool:
@@ -108,10 +97,10 @@ def _explained(place: Place, cause: Exception) -> tuple[str, str]:
     """Return the problem and the next step, by default the first line of the database's own."""
     if isinstance(cause, ImportError):
         return _NO_DRIVER
+    if is_damage(cause):
+        return _DAMAGED
     if isinstance(cause, ArgumentError | ValueError):  # its text may contain the password
         return _NO_ADDRESS
-    if isinstance(cause, UnreadableRow):
-        return _DAMAGED
     original: Any = cause.orig if isinstance(cause, DBAPIError) else cause
     state = getattr(original, "sqlstate", None)
     code = sqlite_name(original) or state or errno.errorcode.get(getattr(original, "errno", 0), "")
@@ -128,8 +117,5 @@ def _first_line(place: Place, cause: BaseException) -> str:
     """Return the first line of its text."""
     lines = (line.strip() for line in str(cause).splitlines())
     text = next(filter(None, lines), type(cause).__name__)
-    try:
-        password = make_url(place.url).password
-    except (SQLAlchemyError, ValueError):
-        return type(cause).__name__
-    return f"{text.replace(str(password), MASK) if password else text}".rstrip(".") + "."
+    password = make_url(place.url).password
+    return (text.replace(str(password), MASK) if password else text).rstrip(".") + "."

@@ -34,7 +34,7 @@ from .place import Place
 from .records import Fold, Records, ToolRecord
 from .store import Store, open_store
 from .tables import events
-from .tool_changes import Defined, ToolChanged, Version, tool_changes
+from .tool_changes import ToolChanged, Version, tool_changes
 from .usage import NO_USAGE, Stats, stats_of
 
 # Changes after which a definition may differ.
@@ -310,8 +310,7 @@ class History:
         digests = {side[x] for side in (old, new, last) for x in different if x in side}
         bodies = definitions_of(connection, digests)
         sides = (
-            {x: Defined(side[x], bodies.get(side[x])) for x in different & side.keys()}
-            for side in (old, new, last)
+            {x: bodies.get(side[x]) for x in different & side.keys()} for side in (old, new, last)
         )
         changes = tool_changes(*sides)
         return [x for x in changes if subject in (None, x.tool.anchor, x.tool, x.was)]

@@ -6,9 +6,8 @@ import json
 import zlib
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, insert, select
 
-from .database import insert_missing
 from .events_table import LARGEST_POSITION
 from .records import Fold, SourceRecord, ToolRecord
 from .tables import UnreadableRow, snapshots
@@ -32,8 +31,9 @@ def last_snapshot(
 def write_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
     """Write the state at a position."""
     key = {"project": project, "position": position}
+    connection.execute(delete(snapshots).filter_by(**key))
     row = {**key, "version": Fold.version, "records": _pack_fold(fold)}
-    insert_missing(connection, snapshots, [row], update="records")
+    connection.execute(insert(snapshots).values(row))
 
 
 def _pack_fold(fold: Fold) -> bytes:

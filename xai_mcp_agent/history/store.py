@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import time
 import weakref
@@ -22,13 +21,12 @@ from .backup import (
     backup_of,
     forget_backup,
     is_due,
-    is_sound,
     set_aside,
     wait_until_free,
 )
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
-from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
+from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import at_fork, unforked
 from .place import KINDS, SWITCHED_OFF, Place, identity_of, project_of
 from .tables import UnreadableRow, facts, metadata, projects
@@ -74,8 +72,7 @@ class Store:
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
-            has_tables = self._has_tables(connection)
-            project = self._project(connection) if has_tables else None
+            project = self._project(connection) if self._has_tables(connection) else None
         if project is None:
             if is_to_read:
                 raise self._no_history()
@@ -182,19 +179,10 @@ class Store:
             with self._in_use, self._engine.connect() as connection:
                 yield connection
         except (SQLAlchemyError, UnicodeDecodeError) as raised:
-            self.is_damaged |= is_damage(raised) or self._is_damaged_by_check(raised)
-            if not self.is_damaged and is_mistake(raised):
+            self.is_damaged |= is_damage(raised)
+            if is_mistake(raised):
                 raise
-            cause = UnreadableRow("The file is damaged.") if self.is_damaged else raised
-            raise failure(self.place, cause) from cause
-
-    def _is_damaged_by_check(self, raised: Exception) -> bool:
-        """Return whether `quick_check` finds the file damaged."""
-        if self.place.file is None or not may_be_damage(raised):
-            return False
-        with suppress(sqlite3.Error):
-            return not is_sound(self.place.file)
-        return False
+            raise failure(self.place, raised) from raised
 
     def _has_tables(self, connection: Connection) -> bool:
         """Return whether our tables exist.

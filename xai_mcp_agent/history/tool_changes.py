@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
+from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ..core.json import JsonObject, as_object
@@ -23,14 +24,8 @@ _NEARLY_THE_SAME = 0.8
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 
 
-class Defined(NamedTuple):
-    """Definition by its digest; `definition` is None if it was lost."""
-
-    digest: str
-    definition: JsonObject | None
-
-
-ToolsDefined: TypeAlias = Mapping[Subject, Defined]
+Definitions: TypeAlias = Mapping[Subject, JsonObject | None]
+"""Definitions of tools, None for lost ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +53,23 @@ class ToolChanged:
     was: Subject | None = None
 
 
-def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> list[ToolChanged]:
-    """Return the change of each tool, sorted by the names of sources and tools.
+def tool_changes(old: Definitions, new: Definitions, last: Definitions) -> list[ToolChanged]:
+    """Return the change of each of these tools, sorted by the names of sources and tools.
 
-    `last` has the last definitions of tools that no longer exist.
+    All of them differ between `old` and `new`; `last` has the last definitions of those that no
+    longer exist.
     """
     changes = [
-        ToolChanged(x, "changed", differences(old[x].definition, new[x].definition))
-        for x in old.keys() & new.keys()
-        if old[x].digest != new[x].digest
+        ToolChanged(x, "changed", differences(old[x], new[x])) for x in old.keys() & new.keys()
     ]
     removed = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
     added = {x: new[x] for x in new.keys() - old.keys()}
     old_bodies, new_bodies = (
-        {x: y.definition for x, y in tools.items() if y.definition is not None}
-        for tools in (removed, added)
+        {x: body for x, body in tools.items() if body is not None} for tools in (removed, added)
     )
     renames = likely_renames(old_bodies, new_bodies)
     for was, tool in renames.items():
-        before = old[was].definition or old_bodies[was]
+        before = old[was] or old_bodies[was]
         lines = difference(*_renamed_to(tool.tool or "", before, new_bodies[tool]))
         changes.append(ToolChanged(tool, "renamed", lines, was))
     changes += [ToolChanged(x, "removed") for x in removed.keys() - renames.keys()]
@@ -100,15 +93,6 @@ class _Tool(NamedTuple):
         return str(self.definition.get("description") or "")
 
 
-class _Pair(NamedTuple):
-    """A removed and an added tool; pairs sort by similarity, the most similar first."""
-
-    unlikeness: float
-    old: str
-    new: str
-    subjects: tuple[Subject, Subject]
-
-
 def likely_renames(
     removed: Mapping[Subject, JsonObject], added: Mapping[Subject, JsonObject]
 ) -> dict[Subject, Subject]:
@@ -119,13 +103,14 @@ def likely_renames(
     Of thousands with equal schemas only those with equal descriptions are paired.
     """
     renames: dict[Subject, Subject] = {}
-    new_names: set[Subject] = set()
     pairs = _pairs(_by_schemas(removed), _by_schemas(added))
-    for pair in sorted(pairs, key=lambda x: x[:3]):
-        old, new = pair.subjects
-        if old not in renames and new not in new_names:
-            renames[old] = new
-            new_names.add(new)
+    rated = [(likeness, x, y) for x, y in pairs if (likeness := _likeness_of(x, y)) is not None]
+    rated.sort(key=lambda x: (-x[0], x[1].name, x[2].name))
+    new_names = set[Subject]()
+    for _, old, new in rated:
+        if old.subject not in renames and new.subject not in new_names:
+            renames[old.subject] = new.subject
+            new_names.add(new.subject)
     return renames
 
 
@@ -155,15 +140,14 @@ def _untitled(schema: Any) -> Any:
     return {name: x for name, x in cast(JsonObject, schema).items() if name != "title"}
 
 
-def _pairs(removed: dict[object, list[_Tool]], added: dict[object, list[_Tool]]) -> Iterator[_Pair]:
+def _pairs(
+    removed: dict[object, list[_Tool]], added: dict[object, list[_Tool]]
+) -> Iterator[tuple[_Tool, _Tool]]:
     room = _MOST_PAIRS
     groups = [(old, added[schemas]) for schemas, old in removed.items() if schemas in added]
     for old, new in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
         room -= len(old) * len(new)
-        pairs = ((x, y) for x in old for y in new) if room >= 0 else _described_alike(old, new)
-        for x, y in pairs:
-            if x.name != y.name and (pair := _likely_pair(x, y)):
-                yield pair
+        yield from product(old, new) if room >= 0 else _described_alike(old, new)
 
 
 def _described_alike(removed: list[_Tool], added: list[_Tool]) -> Iterator[tuple[_Tool, _Tool]]:
@@ -177,7 +161,7 @@ def _by_own_description(tools: list[_Tool]) -> dict[str, _Tool]:
     return {x.description: x for x in tools if x.description and counts[x.description] == 1}
 
 
-def _likely_pair(old: _Tool, new: _Tool) -> _Pair | None:
+def _likeness_of(old: _Tool, new: _Tool) -> float | None:
     """Return the similarity, or None for different tools. Having no parameters does not count."""
     has_same_words = _has_same_words(old.name, new.name)
     before, after = old.description, new.description
@@ -185,8 +169,7 @@ def _likely_pair(old: _Tool, new: _Tool) -> _Pair | None:
     has_parameters = bool(properties(as_object(old.definition.get("input_schema"))))
     if not (has_same_words or descriptions >= _NEARLY_THE_SAME or has_parameters):
         return None
-    likeness = has_same_words + _likeness(old.name, new.name) + descriptions
-    return _Pair(-likeness, old.name, new.name, (old.subject, new.subject))
+    return has_same_words + _likeness(old.name, new.name) + descriptions
 
 
 def _likeness(old: str, new: str) -> float:

@@ -9,17 +9,17 @@ from typing import Literal, TypeAlias
 
 from ..console.text import clean, columns, count, cut
 from ..core.json import JsonObject
-from ..history.usage import CallStats, Stats
+from ..history.usage import CallStats, Stats, Usage
 from .history import subject_text
 from .times import seconds_text, time_text, utc_text
 
 Order: TypeAlias = Literal["calls", "errors", "slow"]
 
 NO_CALLS = "No tool was called."
-_BY: dict[Order, Callable[[CallStats], tuple[float, ...]]] = {
+_BY: dict[Order, Callable[[Usage], tuple[float, ...]]] = {
     "calls": lambda x: (x.calls,),
     "errors": lambda x: (x.errors, x.errors / x.calls),
-    "slow": lambda x: (x.p95_seconds or x.mean_seconds, x.mean_seconds),
+    "slow": lambda x: (x.p95_seconds or x.mean_seconds or 0, x.mean_seconds or 0),
 }
 _HEAD = ("calls", "failed", "median", "p95", "last used")
 _LEAST_NAME = 16  # columns
@@ -33,7 +33,10 @@ class _Row:
 
 def sorted_stats(stats: Stats, order: Order) -> Stats:
     """Sort by most calls, most errors, or the slowest."""
-    by = _BY[order]
+
+    def by(one: CallStats) -> tuple[float, ...]:
+        return _BY[order](one.usage)
+
     return Stats(
         sorted(stats.tools, key=by, reverse=True), sorted(stats.sources, key=by, reverse=True)
     )
@@ -53,8 +56,8 @@ def stats_text(stats: Stats, width: int) -> str:
     if not stats.tools:
         return NO_CALLS
     head = _Row("", _HEAD)
-    tools = [_row(subject_text(x.subject), x) for x in stats.tools]
-    sources = [_row(_of_source(x, stats), x) for x in stats.sources]
+    tools = [_row(subject_text(x.subject), x.usage) for x in stats.tools]
+    sources = [_row(_of_source(x, stats), x.usage) for x in stats.sources]
     cells = [max(len(x.cells[n]) for x in (head, *tools, *sources)) for n in range(len(_HEAD))]
     room = max(width - sum(cells) - 2 * len(cells), _LEAST_NAME)
     name = min(room, max(columns(x.name) for x in (*tools, *sources)))
@@ -67,9 +70,9 @@ def _of_source(source: CallStats, stats: Stats) -> str:
     return f"{source.subject.source_name} ({count(tools, 'tool')})"
 
 
-def _row(name: str, of: CallStats) -> _Row:
+def _row(name: str, of: Usage) -> _Row:
     durations = (of.median_seconds, of.p95_seconds)
-    last = time_text(of.last_used)[:-3] if of.last_used else ""
+    last = time_text(of.last_executed)[:-3] if of.last_executed else ""
     failed = f"{of.errors:,}" if of.errors else "-"
     times = (seconds_text(x) if x is not None else "" for x in durations)
     return _Row(clean(name), (f"{of.calls:,}", failed, *times, last))
@@ -82,13 +85,13 @@ def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
 
 
 def _json(of: CallStats) -> JsonObject:
-    subject = of.subject
+    subject, usage = of.subject, of.usage
     names = {"server": subject.source_name, "kind": subject.kind.name}
     counts: JsonObject = {
-        "calls": of.calls, "errors": of.errors, "mean_seconds": of.mean_seconds,
-        "last_used": utc_text(of.last_used),
+        "calls": usage.calls, "errors": usage.errors, "mean_seconds": usage.mean_seconds,
+        "last_used": utc_text(usage.last_executed),
     }  # fmt: skip
     if subject.tool is None:
         return names | counts
-    percentiles = {"median_seconds": of.median_seconds, "p95_seconds": of.p95_seconds}
+    percentiles = {"median_seconds": usage.median_seconds, "p95_seconds": usage.p95_seconds}
     return {**names, "tool": subject.tool, **counts, **percentiles}

@@ -1,4 +1,7 @@
-"""Events from reports of sources and the earlier records; pure functions (spec 2, 4)."""
+"""Events from reports of sources and the earlier records; pure functions (spec 2, 4).
+
+The log knows the usual payload of a change, and that of a tool from its definition.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from ...core.json import JsonObject
 from ...core.tools import Tool
-from ..event import Change, Event, Subject, tool_payload, usual_payload
+from ..event import Change, Event, Subject
 from ..records import SourceRecord, ToolRecord
 from ..wording import plain
-from .reports import Listed, ListingDigest, Lost, Seeded
+from .reports import Listed, ListingDigest, Lost
 
 NOT_LISTED = "It is no longer listed."
 DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
@@ -46,16 +49,9 @@ def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator
         # The source stays connected while other runs have it.
         change: Change = "disconnected" if is_last else "left"
         yield Event(
-            report.source, change, report.time, usual_payload(change), reason=report.reason,
+            report.source, change, report.time, reason=report.reason,
             run=run, followed_by=0 if is_last else None,
         )  # fmt: skip
-
-
-def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
-    """Yield events of tools that exist from the start."""
-    for tool in report.tools:
-        subject = Subject(report.kind, tool.source, tool.name)
-        yield Event(subject, "seeded", report.time, _payload(tool), definition=digests[tool.name])
 
 
 def tool_events(
@@ -70,13 +66,13 @@ def tool_events(
     `renames` maps former tools to likely new ones.
     """
     former = {new: old for old, new in renames.items()}
-    for subject, tool in sorted(listed.items(), key=lambda x: x[0].item):
+    for subject in sorted(listed, key=lambda x: x.item):
         digest = digests[subject]
         change = _change_of(before.get(subject), digest)
         if change != "confirmed":
             old = former.get(subject)
             yield Event(
-                subject, change, report.time, _payload(tool), definition=digest,
+                subject, change, report.time, definition=digest,
                 reason=f"Probably renamed from {_name(old)}." if old else "",
             )  # fmt: skip
     for subject in missing_tools(before, listed):
@@ -85,8 +81,7 @@ def tool_events(
             reason = DISABLED
         elif new := renames.get(subject):
             reason = f"{NOT_LISTED[:-1]}; probably renamed to {_name(new)}."
-        payload = usual_payload("unavailable")
-        yield Event(subject, "unavailable", report.time, payload, reason=reason)
+        yield Event(subject, "unavailable", report.time, reason=reason)
 
 
 def missing_tools(
@@ -104,10 +99,6 @@ def _change_of(record: ToolRecord | None, digest: str) -> Change:
     if record.definition != digest:
         return "changed"
     return "confirmed" if record.is_offered else "returned"
-
-
-def _payload(tool: Tool) -> JsonObject:
-    return tool_payload(tool.name, tool.description, tool.input_schema)
 
 
 def _name(tool: Subject) -> str:

@@ -26,7 +26,7 @@ from ..retention import is_due, prune
 from ..runs import Runs
 from ..tool_changes import likely_renames
 from .call_journal import AbandonedJournal, CallReport, abandoned_journals
-from .event_builder import loss_events, missing_tools, seed_events, source_event, tool_events
+from .event_builder import loss_events, missing_tools, source_event, tool_events
 from .reports import (
     Learned,
     Listed,
@@ -293,21 +293,25 @@ class ReportWriter:
         new = [x for x in listed if x not in before or not before[x].is_offered]
         if not missing or not new:
             return {}
-        bodies = definitions_of(connection, {before[x].definition for x in missing})
-        old = {x: bodies[y] for x in missing if (y := before[x].definition) in bodies}
+        stored = definitions_of(connection, {before[x].definition for x in missing})
+        old = {x: stored[y] for x in missing if (y := before[x].definition) in stored}
         # Secrets are masked in both; the names are those of the events.
-        return likely_renames(old, {x: json.loads(self._body(listed[x])) for x in new})
+        bodies = {x: redact_json(definition_text(listed[x]), self._mask) for x in new}
+        return likely_renames(old, {x: json.loads(body) for x, body in bodies.items()})
 
     def _seeded(self, connection: Connection, report: Seeded) -> None:
-        digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
-        new = [x for x in report.tools if self._is_new(report, x, digests[x.name])]
-        bodies = {digests[tool.name]: self._body(tool) for tool in new}
-        events = seed_events(replace(report, tools=tuple(new)), digests)
+        events, bodies = list[Event](), dict[str, str]()
+        for tool in report.tools:
+            subject, text = Subject(report.kind, tool.source, tool.name), definition_text(tool)
+            digest = digest_of(text)
+            if self._is_new(subject, digest):
+                events.append(Event(subject, "seeded", report.time, definition=digest))
+                bodies[digest] = redact_json(text, self._mask)
         self._append(connection, events, bodies)
 
-    def _is_new(self, report: Seeded, tool: Tool, digest: str) -> bool:
+    def _is_new(self, tool: Subject, digest: str) -> bool:
         """Return whether it differs from the last report of this process, in any run."""
-        record = self._fold.tool(Subject(report.kind, tool.source, tool.name))
+        record = self._fold.tool(tool)
         if record is None or not record.is_available or record.definition != digest:
             return True
         # A record from the future was written before a clock was set back.
@@ -318,6 +322,3 @@ class ReportWriter:
             connection, self.history.log, report.tool, report.toolbelt, report.texts, report.time,
             self._redact,
         )  # fmt: skip
-
-    def _body(self, tool: Tool) -> str:
-        return redact_json(definition_text(tool), self._mask)

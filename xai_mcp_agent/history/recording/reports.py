@@ -93,8 +93,7 @@ def decision_event(
     listing of a source was accepted as a whole. The history only records decisions:
     `policy.decisions` has those in force.
     """
-    payload = usual_payload(decision)
-    return Event(tool, decision, time, payload, definition=definition or None, teller=teller)
+    return Event(tool, decision, time, definition=definition or None, teller=teller)
 
 
 def refusal_event(

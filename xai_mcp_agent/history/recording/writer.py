@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -87,10 +89,9 @@ class HistoryWriter:
         self._waiting: deque[tuple[Report, int] | _Question] = deque()
         self._dropped = 0
         # Reentrant: Python may run anything while the lock is held, such as a finalizer.
-        self._changing = threading.RLock()
-        self._is_work, self._is_news = threading.Event(), threading.Event()
-        self._is_urgent = threading.Event()
-        self._is_closing, self._may_retry = threading.Event(), threading.Event()
+        self._changing = threading.Condition(threading.RLock())
+        self._due = math.inf  # when the queue is written, by the monotonic clock
+        self._is_closing = False
         self._trouble: StoreFailed | None = None
         self._warnings: set[str] = set()
         self._thread: threading.Thread | None = None
@@ -105,9 +106,8 @@ class HistoryWriter:
         """Queue a report. `number` is a call's number in the journal."""
         if self._is_off or self._is_over():
             return
-        self._put((report, number))
-        if not isinstance(report, (CallReport, Learned)):
-            self._is_news.set()
+        is_late = isinstance(report, (CallReport, Learned))
+        self._put((report, number), _CALLS_SECONDS if is_late else _BURST_SECONDS)
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
         """Queue a question to the store, after everything reported before.
@@ -125,9 +125,9 @@ class HistoryWriter:
         with self._changing:
             refusal = _closed() if self._is_over() else self._trouble
             if refusal is None:
-                self._put(question)
-        for event in (self._is_news, self._is_urgent, self._may_retry):
-            event.set()
+                self._put(question, 0.0)
+            else:
+                self._wake_up()
         if refusal is not None:
             question.refuse(refusal)
         return question.answer
@@ -141,10 +141,9 @@ class HistoryWriter:
         if self._pid != os.getpid():
             return
         with self._changing:
-            self._is_closing.set()
+            self._is_closing = True
+            self._wake_up()
             thread = self._thread
-        for event in (self._is_work, self._is_news, self._is_urgent, self._may_retry):
-            event.set()
         if thread is None or not seconds:
             return
         thread.join(seconds)
@@ -169,17 +168,24 @@ class HistoryWriter:
 
     def _is_over(self) -> bool:
         """Return whether it has stopped: it was closed, or this is a fork without its thread."""
-        return self._is_closing.is_set() or self._pid != os.getpid()
+        return self._is_closing or self._pid != os.getpid()
 
-    def _put(self, item: tuple[Report, int] | _Question) -> None:
+    def _put(self, item: tuple[Report, int] | _Question, seconds: float) -> None:
+        """Queue an item that is written within these seconds."""
         with self._changing:
             self._waiting.append(item)
             if len(self._waiting) > _MOST_WAITING:
                 self._drop_oldest()
             if self._thread is None:
                 self._start()
-        if not self._is_work.is_set():
-            self._is_work.set()
+            self._wake_up(seconds)
+
+    def _wake_up(self, seconds: float = 0.0) -> None:
+        """Have the queue written within these seconds; reports wait for a failing store."""
+        due = time.monotonic() + seconds
+        if due < self._due and (self._trouble is None or not seconds):
+            self._due = due
+            self._changing.notify()
 
     def _drop_oldest(self) -> None:
         """Drop the oldest reports if too many wait."""
@@ -198,14 +204,14 @@ class HistoryWriter:
         except RuntimeError as reason:  # Python is about to exit
             logger.debug("Nothing more can be written: %s", reason)
             self._thread = None
-            self._is_closing.set()
+            self._is_closing = True
             self._end()
 
     def _serve(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
-        while self._waiting or not self._is_closing.is_set():
-            self._await_work()
-            is_last_try = self._is_closing.is_set()
+        while self._waiting or not self._is_closing:
+            self._await_work(pause)
+            is_last_try = self._is_closing
             reason = self._try_to_work()
             if self._dropped:
                 self._warn_once(_TOO_MUCH)
@@ -217,18 +223,18 @@ class HistoryWriter:
             self._refuse_questions(reason)
             if is_last_try:
                 break
-            self._may_retry.wait(pause)
-            self._may_retry.clear()
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._end()
 
-    def _await_work(self) -> None:
-        has_work = self._trouble is None and self._is_work.wait(_BEAT_SECONDS)
-        if has_work and self._is_news.wait(_CALLS_SECONDS):
-            self._is_urgent.wait(_BURST_SECONDS)
-        # Cleared before the work: later reports cause another turn.
-        for event in (self._is_work, self._is_news, self._is_urgent):
-            event.clear()
+    def _await_work(self, pause: float) -> None:
+        """Wait until the queue is due; while the store fails, until the next try."""
+        usual = _CALLS_SECONDS if self._waiting else _BEAT_SECONDS
+        limit = time.monotonic() + (usual if self._trouble is None else pause)
+        with self._changing:
+            while (remaining := min(self._due, limit) - time.monotonic()) > 0:
+                self._changing.wait(remaining)
+            # Before the work: later reports cause another turn.
+            self._due = math.inf
 
     def _try_to_work(self) -> StoreFailed | None:
         """Process the queue; return the error that prevents it, if any."""
