@@ -1,19 +1,4 @@
 "use strict";
-// An arrow and its line belong together: a click opens the line, and a line shows its arrow.
-(() => {
-  for (const arrow of document.querySelectorAll(".flow")) {
-    const line = document.getElementById(`flow-${arrow.dataset.flow}`);
-    const light = (isLit) => arrow.classList.toggle("lit", isLit);
-    arrow.addEventListener("click", () => {
-      line.open = true;
-      line.querySelector("summary").focus();
-    });
-    line.addEventListener("mouseenter", () => light(true));
-    line.addEventListener("mouseleave", () => light(false));
-    line.addEventListener("focusin", () => light(true));
-    line.addEventListener("focusout", () => light(false));
-  }
-})();
 // Finds a tool among thousands. The page is complete without it.
 (() => {
   const label = document.querySelector(".find"), input = label.querySelector("input");

@@ -15,7 +15,7 @@ from ..history.graph import RESTING, Graph, GraphNode
 from ..history.records import ToolState
 from ..history.usage import Usage
 from ..history.wording import plain
-from .flows import flow_drawing
+from .flows import flow_lines, flow_notes, flow_title
 from .times import seconds_text
 
 _FOLDER = Path(__file__).parent
@@ -45,7 +45,9 @@ def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
         knowledge_id=plain(graph.project.knowledge_id, _NAME_CHARS),
         tools_id=plain(graph.project.tools_id, _NAME_CHARS),
         branches=branches,
-        flows=flow_drawing(graph),
+        focus=flow_title(graph),
+        flows=flow_lines(graph),
+        notes=flow_notes(graph),
         states=[(state, word, states[state]) for state, word in _WORDS.items() if states[state]],
         words=_WORDS,
         as_of=as_of and as_of.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"),
