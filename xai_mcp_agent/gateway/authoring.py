@@ -128,7 +128,7 @@ class AuthoringToolset(FixedToolset):
         self._operations = operations
         self._available = available
         self._folder = folder.resolve()
-        protected_files = started_files(operations.engine.settings.sources.values())
+        protected_files = started_files(operations.settings.sources.values())
         self._workspace = Workspace(str(self._folder), protected_files)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -241,11 +241,11 @@ class AuthoringToolset(FixedToolset):
         return await source.run(workflow, call, request.timeout_seconds)
 
     def _source(self, operations: Operations, place: Path) -> WorkflowSource:
-        engine, file = operations.engine, str(place)
-        of_gateway = engine.settings.file  # or a description, if the settings have no file
-        env = {ENVIRONMENT_VARIABLE: of_gateway} if os.path.isfile(of_gateway) else {}
+        file = str(place)
+        settings_file = operations.settings.file  # or a description, if the settings have no file
+        env = {ENVIRONMENT_VARIABLE: settings_file} if os.path.isfile(settings_file) else {}
         settings = WorkflowSettings(name=tool_name(file), file=file, env=env)
-        return WorkflowSource(settings, engine.recorder.mask)
+        return WorkflowSource(settings, operations.mask)
 
     def _path(self, file: str) -> str:
         """Return the path of a workflow in the working folder, given with or without the folder.

@@ -21,7 +21,7 @@ from ..core.results import (
     ToolResult,
     UnknownPart,
 )
-from ..core.tools import Icon, Tool, ToolAnnotations
+from ..core.tools import Tool, ToolAnnotations
 
 _HINTS = {
     "read_only": "readOnlyHint", "destructive": "destructiveHint", "idempotent": "idempotentHint",
@@ -33,52 +33,31 @@ _SERVER = "io.modelcontextprotocol/serverInfo"
 
 def tool_json(name: str, tool: Tool) -> JsonObject:
     """Return a tool under the name that the client uses."""
-    return _without_nothing({
+    fields = {
         "name": name,
-        "title": tool.title,
-        "description": tool.description,
         "inputSchema": tool.input_schema,
         "outputSchema": tool.output_schema,
         "annotations": _annotations(tool.annotations),
-        "icons": _icons(tool.icons),
         "_meta": tool.meta,
-    })  # fmt: skip
+    }
+    return _for_people(tool, fields)
 
 
 def prompt_json(name: str, prompt: Prompt) -> JsonObject:
     """Return a prompt under the name that the client uses."""
-    arguments = [
-        _without_nothing(
-            {
-                "name": x.name,
-                "title": x.title,
-                "description": x.description,
-                "required": x.required,
-            }
-        )
-        for x in prompt.arguments
-    ]
-    return _without_nothing({
-        "name": name,
-        "title": prompt.title,
-        "description": prompt.description,
-        "arguments": arguments,
-        "icons": _icons(prompt.icons),
-        **(prompt.more or {}),
-    })  # fmt: skip
+    arguments = [_without_nothing(asdict(x)) for x in prompt.arguments]
+    return _for_people(prompt, {"name": name, "arguments": arguments, **(prompt.more or {})})
 
 
 def resource_json(uri: str, resource: Resource) -> JsonObject:
     """Return a resource or template under the URI that the client uses."""
-    return _without_nothing({
+    fields = {
         "uriTemplate" if resource.is_template else "uri": uri,
         "name": resource.name,
-        "title": resource.title,
-        "description": resource.description,
         "mimeType": resource.mime_type,
-        "icons": _icons(resource.icons),
         **(resource.more or {}),
-    })  # fmt: skip
+    }
+    return _for_people(resource, fields)
 
 
 def result_json(result: ToolResult) -> JsonObject:
@@ -145,11 +124,14 @@ def _annotations(annotations: ToolAnnotations) -> JsonObject:
     return {_HINTS[name]: hint for name, hint in hints.items() if hint is not None}
 
 
-def _icons(icons: Sequence[Icon]) -> list[JsonObject]:
-    return [
+def _for_people(item: Tool | Prompt | Resource, fields: JsonObject) -> JsonObject:
+    """Return these fields of an item that have a value, and those that a person reads."""
+    icons = [
         _without_nothing({"src": x.src, "mimeType": x.mime_type, "sizes": list(x.sizes)})
-        for x in icons
+        for x in item.icons
     ]
+    shared = {"title": item.title, "description": item.description, "icons": icons}
+    return _without_nothing({**shared, **fields})
 
 
 def _without_nothing(fields: JsonObject) -> JsonObject:

@@ -50,11 +50,9 @@ class PassthroughEndpoint(Endpoint):
         meta: JsonObject | None,
     ) -> ToolResult:
         """Pass the call to the server."""
-        engine = self._operations.engine
-        tool = await engine.find_tool(self._server, name, None, caller)
-        return await engine.perform(
-            ToolInvocation(tool, arguments, caller, "", None, on_progress, meta)
-        )
+        tool = await self._operations.for_caller(caller).tool(self._server, name)
+        invocation = ToolInvocation(tool, arguments, caller, "", None, on_progress, meta)
+        return await self._operations.engine.perform(invocation)
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
         """Return the prompts of the server."""
