@@ -38,7 +38,6 @@ class _Use:
     """One use of a drawn tool."""
 
     ctx: Any
-    has_output: bool = False
     output: Any = None
 
 
@@ -63,7 +62,7 @@ def collect_output(ctx: Any, run: Callable[[], None]) -> Any:
         foreign = ctx.pop(_KEY, None)
         if before is not None:
             ctx[_KEY] = before
-    return use.output if use.has_output else foreign
+    return foreign if use.output is None else use.output
 
 
 def give_output(ctx: Any, values: Sequence[Any]) -> None:
@@ -71,7 +70,7 @@ def give_output(ctx: Any, values: Sequence[Any]) -> None:
     output = values[0] if len(values) == 1 else (list(values) or None)
     use = _innermost.use
     if use is not None and use.ctx is ctx:
-        use.has_output, use.output = True, output
+        use.output = output
     else:  # for a tool that is not ours, or runs in another thread
         ctx[_KEY] = output
 

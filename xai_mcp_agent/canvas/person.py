@@ -194,19 +194,10 @@ class InteractiveHost:
 
 
 def _describe_answer(answer: Answer | ApprovalAnswer | None) -> str:
-    match answer:
-        case Answer("accept"):
-            return "answered"
-        case Answer("decline"):
-            return "declined"
-        case Answer():
-            return f"not answered: {answer.reason}"
-        case ApprovalAnswer("no"):
-            return f"not approved: {answer.reason}"
-        case ApprovalAnswer():
-            return "approved"
-        case None:
-            return "nobody answered"
+    if answer is None:
+        return "nobody answered"
+    verb = "approved" if isinstance(answer, ApprovalAnswer) else "answered"
+    return f"not {verb}: {answer.reason}" if answer.reason else verb
 
 
 def _reader(console: Console, limit_seconds: float, over: threading.Event | None = None) -> Read:

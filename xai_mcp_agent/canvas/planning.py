@@ -173,15 +173,8 @@ def run_for_node(node: Any, ctx: Any) -> None:
 
 def way_on_of(node: Any, way_on: Any) -> Any:
     """Return the branch of an MCPRunPlan that goes on after its plan; None ends the workflow."""
-    match node.status.value:
-        case "finished":
-            return way_on
-        case "missing":
-            return node.on_missing
-        case "waiting":
-            return node.on_waiting
-        case _:
-            return node.on_error
+    ways = {"finished": way_on, "missing": node.on_missing, "waiting": node.on_waiting}
+    return ways.get(node.status.value, node.on_error)
 
 
 def _plan_on(value: Any, bridge: Bridge) -> Plan:

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..settings.document import KeyPlace
 from ..settings.entry import SourceSettings
@@ -29,10 +28,10 @@ from .lease import add_to_run, bridge_of
 from .ports import file_on, inputs, secret_on
 from .toolbelts import SERVERS, SOURCES, SourceChoice, add_to_toolbelt
 
-_ANY = "AgentUseTools"
 _GENERIC_WORDS = ("api", "docs", "openapi", "spec", "swagger", "v1", "v2", "v3", "www")
-# The node for each kind of source, and its port with the source's name.
-_NODES: dict[SourceKind, tuple[str, str]] = {
+# The node for each kind of source, or for any and for groups, and its port with the source's name.
+_NODES: dict[SourceKind | None, tuple[str, str]] = {
+    None: ("AgentUseTools", "group_name"),
     MCP: ("AgentUseMCPTools", "server_name"),
     FUNCTIONS: ("AgentUseFunctions", "functions_name"),
     OPENAPI: ("AgentUseOpenAPI", "service_name"),
@@ -55,27 +54,22 @@ def use(ctx: Any, node: Any) -> None:
         SettingsError: the settings file cannot be read at all.
         BadSetting: a port has an invalid value, or two ports contradict each other.
     """
-    ports, kind = inputs(node), _KINDS.get(type(node).__name__)
+    ports, kind = inputs(node), _KINDS[type(node).__name__]
     choice = SourceChoice.of(ports)
     read = _ENTRIES.get(kind)
     if kind and read and (source := read(ports, bridge_of(ctx).settings)):
         add_source(ctx, kind, *source, choice)
     else:
-        port = _NODES[kind][1] if kind else "group_name"
-        use_source(ctx, kind, ports[port], choice)
+        use_source(ctx, kind, ports[_NODES[kind][1]], choice)
 
 
 def use_source(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
     """Add a source of one kind; without a kind, a source of any kind or a group. See `use`."""
     settings = bridge_of(ctx).settings
-    if kind:
+    if kind or settings.group(name) is None:
         with suppress(SettingsError):  # it disables that source; AgentRun says so
             _require(settings, name, kind)
-    elif settings.group(name) is None:
-        kind = settings.kind_of(name)
-        if kind is None:
-            raise _no_source(settings, name)
-    _declare(ctx, kind, name, choice)
+    _declare(ctx, name, choice)
 
 
 def add_source(
@@ -105,42 +99,30 @@ def add_source(
         raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may use this name with other arguments.
     name = add_to_run(ctx, source)
-    _declare(ctx, kind, name, choice)
+    _declare(ctx, name, choice)
     return name
 
 
-def _declare(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
-    """Put a source, or without a kind a group, into the toolbelt and start to connect it."""
-    add_to_toolbelt(ctx, SERVERS if kind == MCP else SOURCES, name, choice)
+def _declare(ctx: Any, name: str, choice: SourceChoice) -> None:
+    """Put a source or a group into the toolbelt and start to connect it."""
     bridge = bridge_of(ctx)
+    key = SERVERS if bridge.settings.kind_of(name) == MCP else SOURCES
+    add_to_toolbelt(ctx, key, name, choice)
     bridge.start(*bridge.aio.operations.choice([name]).all_sources)
 
 
-def _require(settings: Settings, source: str, kind: SourceKind) -> None:
+def _require(settings: Settings, source: str, kind: SourceKind | None) -> None:
     try:
         settings.source(source, kind)
     except UnknownServer as reason:
         other = settings.kind_of(source)
-        node = _NODES[other][0] if other in _NODES else ""
-        node = node or (_ANY if source in settings.group_names else "")
-        if node:
-            hint = f"The node for what stands there is {node}."
+        if other or source in settings.group_names:
+            hint = f"The node for what stands there is {_NODES[other][0]}."
         elif kind == WORKFLOW:
             hint = "Or set `workflow` to a file that ends in .xircuits."
         else:
             raise
         raise UnknownServer(f"{reason} {hint}", reason.server, reason.known) from None
-
-
-def _no_source(settings: Settings, name: str) -> UnknownServer:
-    every_name = [*settings.group_names, *settings.names]
-    hint = did_you_mean(name, every_name) or f"Known: {', '.join(every_name) or 'none'}."
-    return UnknownServer(
-        f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
-        "Correct `group_name`, or add it under `groups`.",
-        name,
-        every_name,
-    )
 
 
 # Sources without an entry in the settings

@@ -67,11 +67,16 @@ class Run:
             self._lines.append(line)
             self._flush_soon()
 
-    def keep(self, message: JsonObject) -> None:
-        """Keep an event for a later page; beyond the limit, drop the oldest but the first."""
+    def tell(self, event: str, **values: Any) -> None:
+        """Send an event, and keep it for a later page; beyond the limit drop the oldest."""
+        last = self.events[-1] if self.events else {}
+        if event in BRIEF and last.get("event") == event:
+            self.events.pop()
+        message = {"run": self.id, "event": event, **values}
         self.events.append(message)
         if len(self.events) > _MOST_EVENTS:
-            del self.events[1]
+            del self.events[1]  # the first says which workflow it is
+        _send(message)
 
     def flush(self) -> None:
         """Send the batch."""
@@ -84,9 +89,7 @@ class Run:
             _send({"run": self.id, "event": "Nodes", "nodes": nodes})
         if lines:
             text = clean(_COLOURS.sub("", _redact("\n".join(lines))))
-            message = {"run": self.id, "event": "Printed", "text": text}
-            self.keep(message)
-            _send(message)
+            self.tell("Printed", text=text)
 
     def _flush_soon(self) -> None:
         if self._timer is None:
@@ -105,15 +108,9 @@ def send(event: str, **values: Any) -> None:
 
 def tell(event: str, **values: Any) -> None:
     """Send an event of the current run, if there is one, and keep it."""
-    if (run := _current_run()) is None:
-        return
-    run.flush()
-    message = {"run": run.id, "event": event, **values}
-    last = run.events[-1] if run.events else {}
-    if event in BRIEF and last.get("event") == event:
-        run.events.pop()
-    run.keep(message)
-    _send(message)
+    if run := _current_run():
+        run.flush()
+        run.tell(event, **values)
 
 
 class _Stop(KeyboardInterrupt):
