@@ -29,28 +29,47 @@ class CallCancelled(BaseException):
 class RunningCall:
     """One call: its progress, and whether a caller still waits. Any thread may use it.
 
-    It calls `wake` when there is something to `take`, perhaps in another thread.
+    The caller waits on `loop`; without one, nobody reads the progress.
     """
 
-    def __init__(self, wake: Callable[[], None] | None = None) -> None:
-        self._wake = wake
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._loop = loop
         self._lock = threading.Lock()
+        self._news = asyncio.Event()
         self._latest: Step | None = None
         self._stops: list[Callable[[], None]] = []
         self.is_over = False
 
     def tell(self, step: Step) -> None:
-        """Store the progress; it replaces a step that was not taken yet."""
+        """Store the progress; it replaces a step that was not reported yet."""
         with self._lock:
             is_waiting, self._latest = self._latest is not None, step
-            if self._wake is not None and not (is_waiting or self.is_over):
-                self._wake()
+            if self._loop is not None and not (is_waiting or self.is_over):
+                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                    self._loop.call_soon_threadsafe(self._news.set)
 
-    def take(self) -> Step | None:
-        """Return the latest step, if it is new."""
+    async def watch(
+        self, listener: ProgressListener | None, future: Future[ToolResult]
+    ) -> ToolResult:
+        """Wait for the result, and report progress meanwhile."""
+        waiting = asyncio.wrap_future(future)
+        waiting.add_done_callback(lambda _: self._news.set())
+        try:
+            while not waiting.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._report(listener)
+                await asyncio.wait([waiting], timeout=_PAUSE_SECONDS)
+            await self._report(listener)
+            return await waiting
+        finally:
+            waiting.cancel()
+
+    async def _report(self, listener: ProgressListener | None) -> None:
         with self._lock:
-            latest, self._latest = self._latest, None
-            return latest
+            step, self._latest = self._latest, None
+        if step is not None and listener is not None:
+            await listener.report(*step)
 
     def end(self) -> None:
         """Mark the call as abandoned, and call the functions of `on_end`."""
@@ -73,45 +92,6 @@ class RunningCall:
             with self._lock:  # not while `end` calls it
                 if stop in self._stops:
                     self._stops.remove(stop)
-
-
-class WatchedCall:
-    """A call, and the loop on which its caller waits for result and progress."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
-        self._reported_at = -_PAUSE_SECONDS
-        self.call = RunningCall(self._wake)
-
-    async def watch(
-        self, listener: ProgressListener | None, future: Future[ToolResult]
-    ) -> ToolResult:
-        """Wait for the result, and report progress meanwhile."""
-        waiting = asyncio.wrap_future(future)
-        waiting.add_done_callback(lambda _: self._news.set())
-        try:
-            while not waiting.done():
-                await self._news.wait()
-                self._news.clear()
-                await self._report(listener)
-            await self._report(listener)
-            return await waiting
-        finally:
-            waiting.cancel()
-
-    async def _report(self, listener: ProgressListener | None) -> None:
-        step = self.call.take()
-        if step is not None and listener is not None:
-            self._reported_at = self._loop.time()
-            await listener.report(*step)
-
-    def _wake(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            self._loop.call_soon_threadsafe(self._soon)
-
-    def _soon(self) -> None:
-        self._loop.call_at(self._reported_at + _PAUSE_SECONDS, self._news.set)
 
 
 class ToolContext:

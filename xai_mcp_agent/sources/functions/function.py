@@ -27,7 +27,7 @@ from ...settings.entry import SourceSettings
 from ..progress import ProgressListener
 from ..results import ResultTooLarge, result_of
 from ..threads import run_in_thread
-from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
+from .context import CallCancelled, RunningCall, ToolContext
 
 # Length of an exception's text: a model reads no more, and masking secrets takes time.
 _MAX_ERROR_CHARS = 10_000
@@ -143,13 +143,13 @@ class FunctionCalls:
             raise UnknownTool(f"{self._settings.name} has no function {name!r} any more.")
         if invocation.check is not None:
             invocation.check()
-        watch, notes = WatchedCall(), list[str]()
+        call, notes = RunningCall(asyncio.get_running_loop()), list[str]()
         listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
         try:
             result = await run_in_thread(
-                partial(function.call, invocation.arguments, watch.call),
+                partial(function.call, invocation.arguments, call),
                 remaining_seconds(limit, anyio.current_time() - started),
-                partial(watch.watch, listener),
+                partial(call.watch, listener),
             )
         except TimeoutError as cause:
             raise self._too_slow(function, limit) from cause
@@ -158,7 +158,7 @@ class FunctionCalls:
             expected = signature(function.tool.input_schema)
             raise InvalidArguments(name, problems, expected) from None
         finally:
-            watch.call.end()
+            call.end()
         # An exception may quote the environment; a result is meant for the model.
         if result.is_error:
             result = ToolResult.of_text(self._mask_text(result.text), is_error=True)
