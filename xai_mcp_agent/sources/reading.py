@@ -33,6 +33,7 @@ from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
 from .base import closed_error, copy_error, ready_within
+from .threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +107,18 @@ class ReadSource(ABC, Generic[T]):
             SourceFailed: the stamp cannot be read.
         """
         return None
+
+    async def _stamp_in_time(self, stamp: Callable[[], object], seconds: float) -> object:
+        """Return the stamp of files, read in a thread: their disk may hang.
+
+        Raises:
+            SourceFailed: it took too long.
+        """
+        try:
+            return await run_in_thread(stamp, seconds)
+        except TimeoutError as cause:
+            problem = f"checking it for changes did not end within {seconds:g} s."
+            raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
 
     def _title(self) -> str:
         """Return the name that the source gives itself, for the status."""

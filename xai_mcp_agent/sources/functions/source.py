@@ -69,13 +69,8 @@ class FunctionSource(ReadSource[FunctionFile]):
         value.forget()
 
     async def _stamp(self) -> object:
-        """Look at the file in a thread, like the import: its disk may hang."""
-        origin, limit = self._settings.origin, self._settings.start_timeout_seconds
-        try:
-            return await run_in_thread(partial(stamp_of, self._settings), limit)
-        except TimeoutError as cause:
-            problem = f"checking {origin} for changes did not end within {limit:g} s."
-            raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
+        stamp = partial(stamp_of, self._settings)
+        return await self._stamp_in_time(stamp, self._settings.start_timeout_seconds)
 
     async def _read(self) -> FunctionFile:
         limit = self._settings.start_timeout_seconds

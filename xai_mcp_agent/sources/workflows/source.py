@@ -239,18 +239,12 @@ class WorkflowSource(ReadSource[WorkflowTool]):
         return Inventory(self.name, tools, notes=value.notes, disabled=disabled)
 
     async def _stamp(self) -> object:
-        """Return the stamps of all files, read in a thread because the disk may hang."""
+        """Return the stamps of all files."""
         inner = self._last.value.drawings if self._last else ()
         files = dict.fromkeys((self._settings.file, *inner))
-        limit = self._settings.start_timeout_seconds
-        try:
-            with anyio.fail_after(limit):
-                return await anyio.to_thread.run_sync(
-                    lambda: tuple(map(file_stamp, files)), abandon_on_cancel=True
-                )
-        except TimeoutError as cause:
-            problem = f"checking it for changes did not end within {limit:g} s."
-            raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
+        return await self._stamp_in_time(
+            lambda: tuple(map(file_stamp, files)), self._settings.start_timeout_seconds
+        )
 
     async def _read(self) -> WorkflowTool:
         return await self.read()
