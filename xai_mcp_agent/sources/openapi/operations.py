@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core.json import as_list, as_object
+from ...core.json import as_object
 from ...core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
 from ...core.tools import Operation as Endpoint
 from .arguments import (
@@ -36,7 +36,7 @@ _NO_TOOLS = ("OPTIONS", "HEAD", "TRACE", "CONNECT")
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 _READING = ("GET", "HEAD", "QUERY")
 _REPEATABLE = (*_READING, "PUT", "DELETE")
-_MAX_DESCRIPTION, _MAX_TAG, _MAX_TAGS, _MAX_PATH = 4_000, 100, 20, 2_000
+_MAX_DESCRIPTION, _MAX_TAG, _MAX_PATH = 4_000, 100, 2_000
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME, _DIGEST_CHARS, _MAX_ACCEPTED = 128, 8, 5
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]{1,80}/[\w!#$&^.+*-]{1,120}")
@@ -268,10 +268,8 @@ def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
     for method in _METHODS:
         if method in key_by_method:
             yield method.upper(), path_item[key_by_method[method]]
-    more = path_item.get("additionalOperations", {})  # new in 3.2
-    if not isinstance(more, dict):
-        yield "", more
-    for method, operation in as_object(more).items():
+    # New in 3.2.
+    for method, operation in as_object(path_item.get("additionalOperations")).items():
         if method.upper() not in _NO_TOOLS and method.lower() not in key_by_method:
             yield method, operation
 
@@ -297,8 +295,7 @@ def _description(endpoint: _Endpoint, path: str) -> str:
 
 
 def _tags(operation: JsonObject) -> tuple[str, ...]:
-    tags = texts_of(as_list(operation.get("tags"))[:_MAX_TAGS])
-    return tuple(filter(None, (text_of(x, _MAX_TAG) for x in tags)))
+    return tuple(filter(None, (text_of(x, _MAX_TAG) for x in texts_of(operation.get("tags")))))
 
 
 def _annotations(method: str) -> ToolAnnotations:

@@ -68,7 +68,6 @@ class RequestParts:
     method: str
     url: str
     headers: Mapping[str, str]
-    cookies: tuple[tuple[str, str], ...] = ()
     body: Content | None = None
 
 
@@ -118,10 +117,7 @@ def assemble_request(
     """
     import httpx2  # here, because importing it is slow and most runs send nothing
 
-    headers = _overlay(_OURS, parts.headers, extra_headers or {})
-    if cookies := [f"{name}={text}" for name, text in parts.cookies]:
-        before = [text for name, text in headers.items() if name.lower() == "cookie"]
-        headers = _overlay(headers, {"Cookie": "; ".join([*before, *cookies])})
+    headers = overlay_headers(_OURS, parts.headers, extra_headers or {})
     if len(parts.url) > _MAX_URL_CHARS:
         problem = f"the URL: it would be longer than {_MAX_URL_CHARS:,} characters"
         raise InvalidArguments("the request", [problem], "less in the path and the query")
@@ -135,7 +131,7 @@ def assemble_request(
         ) from None
 
 
-def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
+def overlay_headers(*layers: Mapping[str, str]) -> dict[str, str]:
     """Merge headers: later ones replace earlier ones, ignoring case.
 
     Raises:
@@ -178,7 +174,11 @@ class _Filling:
             )
         url = base_url.rstrip("/") + self._target()
         cookies = [x for _, several in self._write("cookie", styles.cookie_pairs) for x in several]
-        return RequestParts(self._plan.method, url, headers, tuple(cookies), body)
+        if cookies:
+            before = [text for name, text in headers.items() if name.lower() == "cookie"]
+            pairs = [f"{name}={text}" for name, text in cookies]
+            headers = overlay_headers(headers, {"Cookie": "; ".join([*before, *pairs])})
+        return RequestParts(self._plan.method, url, headers, body)
 
     def _check_names(self) -> None:
         problems = [f"there is no argument {x!r}" for x in self._arguments if x not in self._names]

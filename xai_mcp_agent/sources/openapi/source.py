@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-_NOT_MODIFIED = 304
 _CHECK_SERVER = "Check its server."
 _MAX_NOTES = 20  # of each kind, in the status
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
@@ -169,7 +167,6 @@ class DocumentReader:
         self._mask = mask
         self._client: ServiceClient | None = None
         self._last: DocumentOffer | None = None
-        self._validators: Mapping[str, str] = {}  # headers for a conditional request
         self.document_place = INTERNET
         """The place that a document from a URL came from (core/places.py)."""
 
@@ -216,35 +213,26 @@ class DocumentReader:
         return self._convert(read_document(file), file.as_uri(), files_beside(file))
 
     async def _fetch(self) -> DocumentOffer:
-        url, last = self._settings.spec, self._last
-        # An unchanged document may have changed parts.
-        is_conditional = last is not None and not last.parts
-        response = await self._get(url, self._validators if is_conditional else {})
+        url = self._settings.spec
+        response = await self._get(url)
         self.document_place = response.place
-        if last is not None and response.status == _NOT_MODIFIED:
-            return last
         # RFC 3986, 5.1.3: parts are relative to the final address. If that is at another host, they
         # stay relative to `spec`: only files of the host in the settings are read.
         address = response.url if is_same_host(url, response.url) else url
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
-            offer = await self._in_thread(lambda: self._convert(response.body, address, fetch))
+            return await self._in_thread(lambda: self._convert(response.body, address, fetch))
         finally:
             is_over.set()
-        headers = response.headers
-        self._validators = {y: headers[x] for x, y in _VALIDATORS.items() if x in headers}
-        return offer
 
-    async def _get(
-        self, url: str, validators: Mapping[str, str], *, leaves_host: bool = True
-    ) -> ServiceResponse:
+    async def _get(self, url: str, *, leaves_host: bool = True) -> ServiceResponse:
         import httpx2  # here, because importing it is slow and a document may be a file
 
         from .client import ResponseTooLarge, ServiceClient
 
         settings = self._settings
-        headers = {"Accept": _MEDIA_TYPES, **validators}
+        headers = {"Accept": _MEDIA_TYPES}
         if not settings.base_url or origin_of(settings.base_url) == origin_of(settings.spec):
             headers |= settings.headers  # the headers are meant for the service
         self._client = self._client or ServiceClient(
@@ -256,7 +244,7 @@ class DocumentReader:
         except (SourceClosed, ResponseTooLarge) as cause:
             problem = f"its document was not read: {cause.problem}"
             raise self._failure(problem, _CHECK_SERVER) from cause
-        if response.status < 300 or (response.status == _NOT_MODIFIED and validators):
+        if response.status < 300:
             return response
         problem = (
             f"its document is not at {response.url}: HTTP {response.status} {response.reason}."
@@ -266,7 +254,7 @@ class DocumentReader:
 
     def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
         async def get(uri: str) -> bytes:
-            return (await self._get(uri, {}, leaves_host=False)).body
+            return (await self._get(uri, leaves_host=False)).body
 
         def fetch(uri: str) -> bytes:
             if is_over.is_set():  # a thread cannot be stopped, but it sends no more requests

@@ -20,7 +20,7 @@ from ...core.json import is_object
 from ...settings.openapi import OperationSettings
 from . import styles
 from .plan import FORM, JSON, Location, Placement, RequestPlan, Style, base_of, is_json
-from .request import RequestParts, fill_path
+from .request import RequestParts, fill_path, overlay_headers
 from .styles import Pairs, Unwritable
 
 if TYPE_CHECKING:
@@ -60,13 +60,12 @@ def override(
         url = _render(operation.url, "url", "url", {**values, "base_url": _Encoded(base_url)})
         parts = replace(parts, url=_check_url(url, base_url))
     if operation.headers:
-        rendered = {
-            name: _render(text, "header", f"headers.{name}", values)
+        rendered = {  # without the delimiter that optional cookies leave at the end
+            name: _render(text, "header", f"headers.{name}", values).rstrip("; ")
             for name, text in operation.headers.items()
         }
-        names = {x.lower() for x in rendered}
-        headers = {name: text for name, text in parts.headers.items() if name.lower() not in names}
-        parts = replace(parts, headers={**headers, **{x: y for x, y in rendered.items() if y}})
+        headers = overlay_headers(parts.headers, rendered)
+        parts = replace(parts, headers={x: y for x, y in headers.items() if y})
     return _with_body(parts, operation.body, values) if operation.body else parts
 
 
@@ -79,7 +78,7 @@ def check_templates(operation: OperationSettings) -> None:
     templates = {"url": operation.url, "body": operation.body}
     templates |= {f"headers.{name}": text for name, text in operation.headers.items()}
     for where, text in templates.items():
-        _compile(text or "", "text", where)
+        _compile(text, "text", where)
 
 
 def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) -> RequestParts:
@@ -88,17 +87,9 @@ def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) ->
     context = _context_of(media_type)
     if context is None:
         raise BadSetting("`body` of an operation: a multipart form cannot be a template.")
-    text = _render(template, context, "body", values)
-    if context == "json":
-        try:
-            json.loads(text)
-        except ValueError:
-            raise BadSetting(
-                "`body` of an operation: the result is not JSON. Write values as "
-                '{{ args.name | tojson }}, or in quotes as "{{ args.name }}".'
-            ) from None
+    content = _render(template, context, "body", values).encode("utf-8", "replace")
     headers = {**parts.headers, "Content-Type": media_type}
-    return replace(parts, headers=headers, body=(media_type, text.encode("utf-8", "replace")))
+    return replace(parts, headers=headers, body=(media_type, content))
 
 
 def _context_of(media_type: str) -> Context | None:
