@@ -48,7 +48,7 @@ def test_every_page_but_the_last_says_how_to_get_the_next(shop: Path, cli: Cli):
     assert names_in(out) == ["shop:", "pay", "mail:", "send"]
     assert "--offset" not in out
     out = cli("tools list --limit 2 --offset 9").out
-    assert out == "There are only 4: no tool comes after 9 others.\n"
+    assert out == "There is no tool here, of 4 that match.\n"
 
 
 def test_tools_are_filtered_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli):
@@ -60,7 +60,7 @@ def test_tools_are_filtered_by_name_and_by_whether_agents_may_use_them(shop: Pat
     assert select("*_order --usable") == ({"shop": ["get_order"]}, 1)
     assert select("*_order --limit 1 --offset 1") == ({"shop": ["set_order"]}, 2)
     assert select("mail/*") == ({"mail": ["send"]}, 1)
-    assert cli("tools list --named xyz*").out == "This selects no tool.\n"
+    assert cli("tools list --named xyz*").out == "There is no tool here, of 0 that match.\n"
     cli("tools list --named regex:(").fails("is no pattern for names")
     for words in ("--all --limit 3", "--at 1h --named x", "--all --as-list"):
         cli(f"tools list {words}").fails("leave them out", status=2)
@@ -73,7 +73,11 @@ def test_as_list_prints_names_in_the_form_that_a_list_on_the_canvas_takes(shop: 
     ran = cli(f"{as_list} shop --named *_order --limit 1")
     assert ran == (0, '"get_order"\n', "1 more of 2: go on with --offset 1.\n")
     assert names(ran.out, "tools", "AgentUseMCPTools") == ["get_order"]
-    assert cli(f"{as_list} shop --named xyz*") == (0, "", "This selects no tool.\n")
+    assert cli(f"{as_list} shop --named xyz*") == (
+        0,
+        "",
+        "There is no tool here, of 0 that match.\n",
+    )
     assert cli(f"{as_list} --named se*").out == '"shop/set_order", "mail/send"\n'
     assert cli(f"{as_list} shop --json").json[0] == "get_order"
     odd = 'a "b", c'

@@ -19,6 +19,7 @@ from ..core.schemas import signature
 from ..core.shell import shell_command
 from ..core.tools import Tool
 from ..settings.editing import sections_with, text_without
+from ..settings.interpolation import variables_in
 from ..settings.load import load_settings
 from ..settings.models import SettingsPart
 from ..settings.trust import TrustStore
@@ -30,7 +31,6 @@ from .settings_file import (
     problem_of,
     problem_of_name,
     read_entry,
-    references,
     settings_and_file,
     tools_once,
     trust_server,
@@ -146,7 +146,7 @@ def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
     Raises:
         SettingsError: it cannot be used, whatever their values.
     """
-    variables = references(entry)
+    variables = list(dict.fromkeys(variables_in(str(entry))))
     read = read_entry(name, entry, file, variables)
     if problem := read.problems.get(name):
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)

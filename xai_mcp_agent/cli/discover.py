@@ -14,6 +14,7 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
+from ..settings.interpolation import variables_in
 from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
 from .settings_file import (
@@ -21,7 +22,6 @@ from .settings_file import (
     notes_on_secrets,
     problem_of,
     problem_of_name,
-    references,
     settings_and_file,
     trust_server,
     write_server,
@@ -61,7 +61,7 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
         check_free(name, loaded, file, _NAME_FIX)
         if name in [x for x, _ in additions[:number]]:
             raise SettingsError(str(file), name, "two servers would have this name.", _NAME_FIX)
-        if problem := problem_of(name, server.entry, file, references(server.entry)):
+        if problem := problem_of(name, server.entry, file, variables_in(str(server.entry))):
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
     for name, server in additions:

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -14,10 +14,8 @@ from typing import Annotated, Any, cast
 from typer import Argument, Option
 
 from ..console.text import count, one_line
-from ..core.json import JsonObject
-from ..core.names import did_you_mean
 from ..core.shell import shell_command
-from ..core.tools import BUILTIN, find_kind
+from ..core.tools import BUILTIN
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import CallToDraw
@@ -110,10 +108,12 @@ def draw(
         else:
             runs = runs_of_history(frame, agent or "")
         if list_runs:
-            return Report([_run_json(x) for x in runs], "\n".join(_run_lines(runs)))
+            return Report(runs, "\n".join(_run_lines(runs)))
         drawing = _of_run(select_run(runs, run), loaded)
     target = _target(out, file)
-    calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
+    calls = drawing.calls
+    if tools_from is None:
+        calls = [x if x.note else replace(x, note=_note_on(x)) for x in calls]
     workflow = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
     text = json.dumps(workflow, indent=4, ensure_ascii=False) + "\n"
     write_file(target, text, "--out", may_replace=overwrite)
@@ -206,11 +206,8 @@ def _lines(
     yield f"Open it in the lab, or: {compiled} && {shell_command('python', str(script))}"
 
 
-def _run_json(run: RecordedRun) -> JsonObject:
-    json_ = asdict(run)
-    for call in json_["calls"]:  # the name that programs read
-        call["is_made_of_others"] = call.pop("has_inner_calls")
-    return json_
+def _note_on(call: CallToDraw) -> str:
+    return _DRAWN_TOOL_NOTE if call.source == CANVAS_SOURCE else ""
 
 
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
@@ -221,48 +218,11 @@ def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
         yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{question}"
 
 
-# Missing parts
-
-
-def _with_notes(drawing: CallsOfDrawing, loaded: Settings, *, has_tools: bool) -> list[CallToDraw]:
-    """Return the calls with a note at the first use of each missing tool or source.
-
-    `has_tools`: the nodes of drawn tools are part of the workflow.
-    """
-    missing: set[str] = set()
-    calls: list[CallToDraw] = []
-    for call in drawing.calls:
-        what, note = _missing_part(call, drawing.kinds, loaded, has_tools=has_tools)
-        is_new = what and what not in missing and not call.note
-        calls.append(replace(call, note=note) if is_new else call)
-        missing.add(what)
-    return calls
-
-
-def _missing_part(
-    call: CallToDraw, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
-) -> tuple[str, str]:
-    """Return the missing tool or source of a call and the next step; empty if none is missing."""
-    source = call.source
-    if source == CANVAS_SOURCE:
-        return ("", "") if has_tools else (call.name, _DRAWN_TOOL_NOTE)
-    if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
-        return "", ""
-    noun = find_kind(kinds.get(source) or "mcp").noun
-    suggestion = did_you_mean(source, loaded.sources)
-    hint = f"{suggestion} " if suggestion else ""
-    return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."
-
-
 def _nodes_before(drawing: CallsOfDrawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return nodes for the sources that the settings do not have."""
-    calls, kinds = drawing.calls, drawing.kinds
-    builtin_sources = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name}
-    return [
-        ("AgentUseBuiltinTools", {"tools": ", ".join(dict.fromkeys(_tools_of(calls, name)))})
-        for name in sorted(builtin_sources - {*loaded.sources})
-    ]
-
-
-def _tools_of(calls: Sequence[CallToDraw], source: str) -> Iterator[str]:
-    yield from (x.tool for x in calls if x.source == source)
+    """Return nodes for the built-in sources that the settings do not have."""
+    tools: dict[str, dict[str, None]] = {}
+    for call in drawing.calls:
+        is_builtin = drawing.kinds.get(call.source) == BUILTIN.name
+        if is_builtin and call.source not in loaded.sources:
+            tools.setdefault(call.source, {})[call.tool] = None
+    return [("AgentUseBuiltinTools", {"tools": ", ".join(x)}) for x in tools.values()]

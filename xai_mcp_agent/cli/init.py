@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -47,6 +47,7 @@ FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
 _METADATA_FILES = ("pyproject.toml", "README.md")  # read by the menu of our category in the palette
+_OTHERS_OF_OURS = {"__init__.py", "__pycache__"}
 _ENV_FILE_TEXT = """\
 # Keys, one a line, without spaces around the equals sign:
 # OPENAI_API_KEY=...
@@ -171,46 +172,35 @@ def _provide_components(folder: Path, link: bool) -> Iterator[InitStep]:
     library = folder / COMPONENTS / LIBRARY
     source = installed_components_folder()
     path = library.relative_to(folder).as_posix()
-    if link and library.is_symlink() and library.exists() and library.samefile(source):
-        yield InitStep("up to date", path)
-        return
     if library.is_symlink():
+        if link and library.exists() and library.samefile(source):
+            yield InitStep("up to date", path)
+            return
         library.unlink()
-    replaced = list(_retire_stale_copies(library, source)) if library.exists() else []
+    metadata = [source / x for x in _METADATA_FILES if (source / x).exists()]  # not in a checkout
+    ours = [*sorted(source.glob(COMPONENT_FILES)), *metadata]
+    replaced = [_retire(library / x.name, folder) for x in ours if _is_stale(library / x.name, x)]
     yield from replaced
-    own_files = _files_of_the_user(library, source)
-    if link and not own_files and _make_link(library, source):
+    others = {x.name for x in library.glob("*")} - {x.name for x in ours} - _OTHERS_OF_OURS
+    if link and not others and _make_link(library, source):
         yield InitStep("linked", path, f"to {source}")
-    elif _copy_missing(library, source) or replaced:
+    elif _copy_missing(library, ours) or replaced:
         yield InitStep("copied", path)
     else:
         yield InitStep("up to date", path)
-    yield from (InitStep("kept", f"{path}/{name}", "not one of ours") for name in own_files)
+    yield from (InitStep("kept", f"{path}/{x}", "not one of ours") for x in sorted(others))
 
 
-def _component_files(source: Path) -> list[Path]:
-    return sorted(source.glob(COMPONENT_FILES))
+def _is_stale(copy: Path, file: Path) -> bool:
+    return copy.exists() and copy.read_bytes() != file.read_bytes()
 
 
-def _retire_stale_copies(library: Path, source: Path) -> Iterator[InitStep]:
-    """Move differing copies away: they may be old or edited by hand."""
-    for file in _component_files(source):
-        copy = library / file.name
-        if not copy.exists() or copy.read_bytes() == file.read_bytes():
-            continue
-        backup = free_backup_name(library.parent, file.name)
-        copy.rename(backup)
-        folder = library.parent.parent
-        note = f"the old one is now {backup.relative_to(folder).as_posix()}"
-        yield InitStep("replaced", copy.relative_to(folder).as_posix(), note)
-
-
-def _files_of_the_user(library: Path, source: Path) -> list[str]:
-    if not library.exists():
-        return []
-    ours = {file.name for file in _component_files(source)}
-    ours |= {"__init__.py", "__pycache__", *_METADATA_FILES}
-    return sorted(entry.name for entry in library.iterdir() if entry.name not in ours)
+def _retire(copy: Path, folder: Path) -> InitStep:
+    """Move a differing copy away: it may be old or edited by hand."""
+    backup = free_backup_name(copy.parents[1], copy.name)
+    copy.rename(backup)
+    note = f"the old one is now {backup.relative_to(folder).as_posix()}"
+    return InitStep("replaced", copy.relative_to(folder).as_posix(), note)
 
 
 def _make_link(library: Path, source: Path) -> bool:
@@ -229,15 +219,11 @@ def _make_link(library: Path, source: Path) -> bool:
     return True
 
 
-def _copy_missing(library: Path, source: Path) -> bool:
+def _copy_missing(library: Path, files: Sequence[Path]) -> bool:
     library.mkdir(exist_ok=True)
     init_file = library / "__init__.py"
     if not init_file.exists():  # without it the lab offers the library for installation
         init_file.write_text(_INIT_PY, encoding="ascii")
-    about = [
-        source / name for name in _METADATA_FILES if (source / name).exists()
-    ]  # not in a checkout
-    files = [*_component_files(source), *about]
     missing = [file for file in files if not (library / file.name).exists()]
     for file in missing:
         shutil.copyfile(file, library / file.name)
@@ -252,22 +238,11 @@ def _provide_starter_files(folder: Path) -> Iterator[InitStep]:
     settings = starter / f"{SETTINGS_FILE}.example"
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
     yield from steps
-    yield _provide_schema(folder / _XIRCUITS / SCHEMA_FILE.name, folder)
+    # `$schema` in the settings names it, so that editors complete them.
+    yield _provide_file(SCHEMA_FILE, folder, f"{_XIRCUITS}/{SCHEMA_FILE.name}", may_replace=True)
     yield from _provide_env_file(folder)
     if all(step.action != "kept" for step in steps):
         yield from _trust_settings(folder)
-
-
-def _provide_schema(target: Path, folder: Path) -> InitStep:
-    """Write the schema that `$schema` in the settings names, and keep it up to date."""
-    path, schema = target.relative_to(folder).as_posix(), SCHEMA_FILE.read_bytes()
-    if target.is_file() and target.read_bytes() == schema:
-        return InitStep("up to date", path)
-    is_there = target.exists()
-    target.write_bytes(schema)
-    return InitStep(
-        "replaced" if is_there else "created", path, "with it editors complete the settings"
-    )
 
 
 def _provide_env_file(folder: Path) -> Iterator[InitStep]:
@@ -328,15 +303,16 @@ def _is_starter_file(file: Path, path: Path) -> bool:
     return file.is_file() and not is_hidden and not is_compiled
 
 
-def _provide_file(source: Path, folder: Path, path: str) -> InitStep:
+def _provide_file(source: Path, folder: Path, path: str, *, may_replace: bool = False) -> InitStep:
     target = folder / path
-    if not os.path.lexists(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        return InitStep("created", path)
     if target.is_file() and target.read_bytes() == source.read_bytes():
         return InitStep("up to date", path)
-    return InitStep("kept", path, "yours differs from the one we ship")
+    is_there = os.path.lexists(target)
+    if is_there and not may_replace:
+        return InitStep("kept", path, "yours differs from the one we ship")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    return InitStep("replaced" if is_there else "created", path)
 
 
 # The command

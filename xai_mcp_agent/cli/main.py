@@ -33,95 +33,52 @@ _STYLE: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
 }
-_Group: TypeAlias = dict[str, Callable[..., Any]]
-_COMMANDS: _Group = {
-    "init": init,
-    "ask": ask,
-    "call": tools.call,
-    "serve": serve,
-    "trust": access.trust,
-    "login": access.login,
-    "logout": access.logout,
-    "adopt": adopt,
-    "search": lookup.search,
-}
+_Group: TypeAlias = Sequence[Callable[..., Any]]
+# A command has the name of its function, up to an underscore.
+_COMMANDS: _Group = (
+    init, ask, tools.call, serve, access.trust, access.login, access.logout, adopt, lookup.search,
+)  # fmt: skip
 _GROUPS: dict[str, tuple[str, _Group]] = {
     "servers": (
         "List and check the servers of your settings; add and remove them.",
-        {
-            "list": servers.list_servers,
-            "check": servers.check,
-            "add": add,
-            "remove": remove,
-            "discover": discover,
-        },
+        (servers.list_servers, servers.check, add, remove, discover),
     ),
     "tools": (
         "List and explain tools; switch them off, accept and approve them.",
-        {
-            "list": tools.list_tools,
-            "explain": lookup.explain,
-            "select": lookup.select,
-            "suggest": lookup.suggest,
-            "enable": decisions.enable,
-            "disable": decisions.disable,
-            "accept": decisions.accept,
-            "approve": decisions.approve,
-            "refresh": tools.refresh,
-            "usage": usage,
-        },
+        (
+            tools.list_tools, lookup.explain, lookup.select, lookup.suggest, decisions.enable,
+            decisions.disable, decisions.accept, decisions.approve, tools.refresh, usage,
+        ),
     ),
     "plan": (
         "Make, check and run plans, and draw them as workflows.",
-        {
-            "make": plans.make,
-            "run": plans.run,
-            "approve": plans.approve,
-            "check": plans.check,
-            "draw": draw,
-        },
+        (plans.make, plans.run, plans.approve, plans.check, draw),
     ),
     "history": (
         "Show what happened to servers and tools. Starts no server.",
-        {
-            "show": history.show,
-            "diff": history.diff,
-            "stats": history.stats,
-            "graph": graph,
-            "prune": history.prune,
-        },
+        (history.show, history.diff, history.stats, graph, history.prune),
     ),
     "rules": (
         "Show what rules say about tools; manage the rules of the store.",
-        {
-            "check": rules.check,
-            "why": rules.why,
-            "list": rules.list_rules,
-            "put": rules.put,
-            "remove": rules.remove,
-        },
+        (rules.check, rules.why, rules.list_rules, rules.put, rules.remove),
     ),
     "registry": (
         "Find servers in registries, and add them to your settings.",
-        {
-            "sync": registry.sync,
-            "search": registry.search,
-            "show": registry.show,
-            "add": registry.add,
-        },
+        (registry.sync, registry.search, registry.show, registry.add),
     ),
     "workshop": (
         "Check the lessons of the workshop, and restore them.",
-        {"check": workshop.check, "reset": workshop.reset, "solution": workshop.solution},
+        (workshop.check, workshop.reset, workshop.solution),
     ),
-}
+}  # fmt: skip
 
 
 def _add_commands(group: typer.Typer, commands: _Group) -> None:
     """Add commands; the summary of each is the first sentence of its help, uncut."""
-    for name, function in commands.items():
+    for function in commands:
         summary = " ".join((function.__doc__ or "").split()).partition(". ")[0].rstrip(".") + "."
         kind = AddCommand if function is add else Command
+        name = function.__name__.partition("_")[0]
         group.command(name, cls=kind, short_help=summary)(framed(function))
 
 

@@ -147,7 +147,8 @@ def replace_text(file: Path, text: str) -> Path | None:
     backup = None
     if target.exists():
         backup = free_backup_name(target.parent, target.name)
-        _back_up(target, backup)
+        replace_private(backup, target.read_bytes())
+        shutil.copystat(target, backup)
     replace_file(target, text.encode())
     return backup
 
@@ -183,15 +184,6 @@ def compilable(stem: str, names: Collection[str] = ()) -> str:
     """Return a name for a workflow's file that Xircuits can compile: it becomes a class's name."""
     plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
     return f"workflow_{plain}" if name_problem(plain.replace("-", "_"), names) else plain
-
-
-def _back_up(file: Path, backup: Path) -> None:
-    """Give a file a second name atomically by a hard link; copy it where that is impossible."""
-    try:
-        os.link(file, backup)
-    except OSError:  # another file system
-        replace_private(backup, file.read_bytes())
-        shutil.copystat(file, backup)
 
 
 def _json_text(value: Any) -> str:

@@ -96,15 +96,8 @@ def runs_in_file(file: Path, document: Any, agent: str, loaded: Settings) -> lis
     else:
         runs = runs_in_transcript(read_transcript(file), agent)
     if not any(x.calls for x in runs):
-        raise NothingToDraw(f"{file} {_why_nothing(file, document)}. {_WHAT_TO_NAME}")
+        raise NothingToDraw(f"{file} has no calls of tools. {_WHAT_TO_NAME}")
     return runs
-
-
-def _why_nothing(file: Path, document: Any) -> str:
-    """Return what kind of file it is instead."""
-    if isinstance(document, dict) and "layers" in document:
-        return "is a workflow already"
-    return "has no calls of tools" if file.stat().st_size else "is empty"
 
 
 def runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..core.errors import BadSetting, SettingsError
+from ..core.errors import BadSetting
 from ..core.shell import shell_command
 from ..settings.document import KeyPlace, read_document
 from ..settings.load import layout_of
@@ -31,7 +31,7 @@ from .registry_text import (
     report_text,
     result_text,
 )
-from .settings_file import check_free, problem_of, settings_and_file, write_server
+from .settings_file import check_free, settings_and_file, write_server
 
 if TYPE_CHECKING:
     from ..registries.offers import Offer
@@ -205,7 +205,7 @@ def _write_offer(frame: Frame, offer: Offer, file: Path) -> Report:
         if frame.as_json:
             say(f"error: {error}", to_stderr=True)
         return Report(json, errors=[error], status=LOOK)
-    _write(offer, file)
+    write_server(file, offer.name, offer.entry)  # not trusted: a person is asked once it is on
     return Report({**json, "written": str(file)}, "\n".join(_next_steps(offer, file)))
 
 
@@ -254,18 +254,3 @@ def _configured(loaded: Settings) -> Mapping[str, Any]:
 def _own_name(name: str) -> str:
     """Return the last part of a server's registry name, fit for the settings."""
     return _NOT_IN_NAMES.sub("-", name.rpartition("/")[2]).strip("-") or "server"
-
-
-def _write(offer: Offer, file: Path) -> None:
-    """Add the entry to the file, after checking that it can be read back.
-
-    Writing it does not trust it: the person is asked once it is switched on.
-    """
-    entry = {key: x for key, x in offer.entry.items() if key != "disabled"}
-    needs = [x.variable for x in offer.composition.needs]
-    if problem := problem_of(offer.name, entry, file, needs):
-        raise SettingsError(
-            str(file), problem.key_path,
-            f"the registry's entry cannot be used: {problem.problem}", problem.fix,
-        )  # fmt: skip
-    write_server(file, offer.name, offer.entry)

@@ -179,15 +179,10 @@ def _report_others(place: warm.WarmPlace) -> None:
     """Explain why a process with other settings is not used."""
     for other, facts in warm.live_places(place.settings):
         if other.folder != place.folder:
-            version = facts["version"]
-            what = (
-                "with other settings, or other values of their variables"
-                if version == warm.facts_of(place)["version"]
-                else f"in version {version}"
-            )
             say(
-                f"Process {facts['pid']} keeps the servers of {place.settings} {what}. It ends "
-                "once it is unused; this is a new one.",
+                f"Process {facts['pid']} (version {facts['version']}) keeps the servers of "
+                f"{place.settings} with other settings, or other values of their variables. It "
+                "ends once it is unused; this is a new one.",
                 to_stderr=True,
             )
 

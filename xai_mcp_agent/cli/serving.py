@@ -112,20 +112,20 @@ def _start(bridge: Bridge, options: Options) -> None:
 
 def _command_settings(command: list[str]) -> list[str]:
     entry: JsonObject = {"command": command[0], "args": command[1:]}
-    return [
-        f"Claude Code:  claude mcp add {_NAME} -- {shlex.join(command)}",
-        f"Claude Desktop, Cursor:  {json.dumps({'mcpServers': {_NAME: entry}})}",
-        f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {_NAME: entry}})}",
-    ]
+    return _client_settings(f"{_NAME} -- {shlex.join(command)}", "Claude Desktop, Cursor", entry)
 
 
 def _address_settings(url: str, token: str | None) -> list[str]:
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
-    entry: JsonObject = {"type": "http", "url": url, **headers}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
+    entry: JsonObject = {"type": "http", "url": url, **headers}
+    return _client_settings(f"--transport http {_NAME} {url}{header}", "Cursor", entry)
+
+
+def _client_settings(words: str, others: str, entry: JsonObject) -> list[str]:
     return [
-        f"Claude Code:  claude mcp add --transport http {_NAME} {url}{header}",
-        f"Cursor:  {json.dumps({'mcpServers': {_NAME: entry}})}",
+        f"Claude Code:  claude mcp add {words}",
+        f"{others}:  {json.dumps({'mcpServers': {_NAME: entry}})}",
         f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {_NAME: entry}})}",
     ]
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ..core.tools import Tool
 
 _LOCK_SECONDS = 20.0
-_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}")
-_ANY_REFERENCE = re.compile(r"\$\{[^}]+\}")
+_REFERENCE = re.compile(r"\$\{[^}]+\}")
 _SERVERS = "mcpServers"
 _CANVAS = "canvas"  # the name of drawn tools
 _OTHERS_READ = 0o044
@@ -71,11 +70,6 @@ def check_free(
         raise SettingsError(str(file), name, problem, fix)
 
 
-def references(entry: JsonObject) -> list[str]:
-    """Return the environment variables that an entry refers to."""
-    return list(dict.fromkeys(_REFERENCE.findall(str(entry))))
-
-
 def read_entry(name: str, entry: JsonObject, file: Path, variables: Iterable[str] = ()) -> Settings:
     """Return the settings of a file with this entry alone, once these variables are set."""
     environ = {**os.environ, **dict.fromkeys(variables, "x")}
@@ -116,7 +110,7 @@ def plain_secrets(entry: JsonObject) -> list[str]:
     """Return the places in the entry with what looks like a secret in plain text."""
     env, headers = entry.get("env", {}), entry.get("headers", {})
     args = [str(x) for x in entry.get("args", [])]
-    url = _ANY_REFERENCE.sub("", str(entry.get("url", "")))
+    url = _REFERENCE.sub("", str(entry.get("url", "")))
     where = [f"the variable {k}" for k, x in env.items() if is_secret(k, x) and _is_plain(x)]
     for key, value in headers.items():
         if any(map(_is_plain, secrets_in_headers({key: value}))):
@@ -127,7 +121,7 @@ def plain_secrets(entry: JsonObject) -> list[str]:
 
 
 def _is_plain(secret: str) -> bool:
-    return bool(secret) and not _ANY_REFERENCE.search(secret)
+    return bool(secret) and not _REFERENCE.search(secret)
 
 
 def notes_on_secrets(entry: JsonObject, file: Path) -> list[str]:

@@ -14,12 +14,12 @@ from ..bridge.faces import Bridge
 from ..canvas.at_node import call_here
 from ..catalog.entry import CatalogEntry, ToolListing
 from ..console.text import clean, progress_text
-from ..core.errors import InvalidArguments, SourceError, UnknownServer, XaiMcpError
+from ..core.errors import InvalidArguments, SourceError, XaiMcpError
 from ..core.json import JsonObject
-from ..core.names import did_you_mean, nearest
+from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
 from ..core.tools import Tool as ListedTool
-from ..history.event import At
+from ..history.event import At, Range
 from ..history.records import Records
 from ..views.servers import refreshed_json, refreshed_text, result_json
 from ..views.tools import NOTHING, records_json, records_text, tool_json, tool_text, unknown_text
@@ -85,9 +85,7 @@ class ToolsPage:
         remaining = total - self.offset - here
         if remaining > 0:
             return f"{remaining:,} more of {total:,}: go on with --offset {self.offset + here}."
-        if total and not here:
-            return f"There are only {total:,}: no tool comes after {self.offset:,} others."
-        return "" if total or not (self.named or self.usable) else "This selects no tool."
+        return "" if here else f"There is no tool here, of {total:,} that match."
 
 
 def list_tools(
@@ -209,9 +207,12 @@ def _records_now(frame: StoreFrame, server: str | None) -> Report:
     """
     with frame.bridge(server, needs_server=False) as (bridge, names):
         name = names[0] if names else None
-        failed = _connect(bridge, name)
+        if name in (None, *bridge.settings.names):
+            failed = _connect(bridge, names)
+        else:
+            failed = dict[str, str]()
+            bridge.history(name, limit=1)  # refuses a name that it does not have
         records, place = bridge.records(), bridge.store().place
-        _require(name, records, "is in the settings or the history", tuple(bridge.settings.names))
     text = records_text(records, name)
     if text == NOTHING:
         text = f"There is no history yet in {place}."
@@ -226,29 +227,19 @@ def _records_then(frame: StoreFrame, server: str | None, at: At) -> Report:
     """
     with frame.history({**records_json(Records(), server), "failed": {}}) as history:
         records = history.records(at)
-        _require(server, history.records(), "is in the history")
+        history.rows(Range(limit=1), server)  # refuses a name that it does not have
     text = records_text(records, server)
     text = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
     text = f"As of {moment_text(at)}:\n{text}"
     return Report({**records_json(records, server), "failed": {}}, text)
 
 
-def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:
-    """Connect the servers, and return why some failed, by name."""
-    if server is not None and server not in bridge.settings.names:
-        return {}
+def _connect(bridge: Bridge, names: Sequence[str]) -> dict[str, str]:
+    """Connect these servers, or all, and return why some failed, by name."""
     try:
-        return dict(bridge.list_tools(*([server] if server else [])).failed)
+        return dict(bridge.list_tools(*names).failed)
     except XaiMcpError as reason:
-        return {str(server): str(reason)}
-
-
-def _require(server: str | None, records: Records, where: str, also: tuple[str, ...] = ()) -> None:
-    sources = {*also, *(x.source_name for x in (*records.sources, *records.tools))}
-    if server is not None and server not in sources:
-        names = sorted(sources)
-        hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."
-        raise UnknownServer(f"No server {server!r} {where}. {hint}", server, nearest(server, names))
+        return {names[0]: str(reason)}
 
 
 # Calls

@@ -29,9 +29,7 @@ _OWN_NAME = re.compile(r"[\w-]+-[0-9a-f]{16}")  # see `own_name_for`
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_RANDOM = re.compile(r"(?=.*[0-9])[A-Za-z0-9_-]{16,}")
 _COMMON_HOSTS = re.compile(r"^(?:www|mcp|api)\.(?=.+\.)")
-_COMMON_PARTS = ("", "mcp", "sse", "v1")
 _RUNNER = re.compile(
     r"npx|uvx?|bunx?|pnpm|yarn|docker|podman|pipx|dnx|node|deno|python[\d.]*|\$\{python\}"
 )
@@ -195,9 +193,8 @@ def _host_name(url: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return "server"
-    path = [x for x in parts.path.split("/") if x not in _COMMON_PARTS and not _RANDOM.fullmatch(x)]
     name = _COMMON_HOSTS.sub("", host)
-    return "_".join([name, *([str(port)] if port else []), *path])
+    return f"{name}_{port}" if port else name
 
 
 def _command_name(words: Sequence[str]) -> str:

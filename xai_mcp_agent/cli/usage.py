@@ -10,6 +10,7 @@ from typer import Option
 
 from ..console.text import as_it_is, count, one_line
 from ..core.json import JsonObject
+from ..history.event import Range
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .frame import Report, StoreFrame
@@ -53,7 +54,6 @@ def _rows(
     history: History, server: str | None, tool: str | None, toolbelt: str | None, *, forget: bool
 ) -> Sequence[LearnedRow]:
     # Imported here, because SQLAlchemy is slow to load.
-    from ..history.events_table import Range
     from ..history.learned_rows import LearnedFilter, read_learned
 
     which = LearnedFilter(toolbelt, server, tool)

@@ -25,7 +25,7 @@ from ..canvas.workshop.check import (
     why_unusable,
 )
 from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, find_lesson
-from ..console.text import count, one_line
+from ..console.text import count, cut, one_line
 from ..core.errors import XaiMcpError
 from ..core.shell import shell_command
 from ..core.util import COMPONENTS
@@ -299,7 +299,7 @@ def _full(checked: LessonCheck) -> Iterator[str]:
             yield one_line(goal.missing, " " * 6)
     if checked.problem and checked.problem.lines:
         yield "      The last lines of the error:"
-        yield from (_cut(f"      | {x}") for x in checked.problem.lines)
+        yield from (cut(f"      | {x}", _WIDTH) for x in checked.problem.lines)
     yield from (one_line(f"Note: {note}", "  ") for note in checked.notes)
     if checked.output and not checked.is_done:
         yield f"  What it printed: {checked.output}"
@@ -331,7 +331,3 @@ def _short(name: str) -> str:
     """Shorten a name to its column from the left: its end says more than its beginning."""
     name = " ".join(name.split())  # a folder's name may contain line breaks
     return name if len(name) <= _NAME_WIDTH else f"...{name[3 - _NAME_WIDTH :]}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."

@@ -24,14 +24,7 @@ from .advice import advice
 from .cleanup import clean_up
 from .nodes import convert_nodes
 from .parameters import add_parameters
-from .workflow import (
-    AdoptedNode,
-    AdoptedWorkflow,
-    Remark,
-    library_of,
-    path_of,
-    read_workflow,
-)
+from .workflow import AdoptedNode, AdoptedWorkflow, Remark, library_of, path_of, read_workflow
 
 _SUFFIX = ".xircuits"
 _NAME_COLUMNS = 200  # enough for all nodes of a library, and a limit for a broken file
