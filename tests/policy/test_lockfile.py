@@ -181,13 +181,13 @@ def test_the_file_is_beside_the_settings_unless_another_path_is_set(
     monkeypatch.chdir(tmp_path)
     of_file, of_none = load_settings(settings_file), load_settings(environ={}, start=tmp_path)
     of_python = settings_from({})
-    assert find_lock(of_file, environ={}) == tmp_path / "lab" / "mcp_tools.lock.json"
-    assert find_lock(of_none, environ={}) == tmp_path / "mcp_tools.lock.json"
-    assert find_lock(of_python, environ={}) is None
-    assert find_lock(of_python, "mine.json", environ={}) == tmp_path / "mine.json"
-    environ = {"XAI_MCP_LOCK": "../team.json"}
-    assert find_lock(of_file, environ=environ) == tmp_path / "lab" / "../team.json"
-    assert find_lock(of_file, Path("/x/y"), environ=environ) == Path("/x/y")
+    assert find_lock(of_file) == tmp_path / "lab" / "mcp_tools.lock.json"
+    assert find_lock(of_none) == tmp_path / "mcp_tools.lock.json"
+    assert find_lock(of_python) is None
+    assert find_lock(of_python, "mine.json") == tmp_path / "mine.json"
+    monkeypatch.setenv("XAI_MCP_LOCK", "../team.json")
+    assert find_lock(of_file) == tmp_path / "lab" / "../team.json"
+    assert find_lock(of_file, Path("/x/y")) == Path("/x/y")
 
 
 # The text of `mcp_tools.lock.json`
@@ -253,7 +253,7 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
     """An ignored part could be the one that switches a tool off."""
     rows: list[tuple[str, str]] = [
         ("", "it is empty"),
-        (LOCK.as_text()[:-30], "not JSON, at line"),
+        (LOCK.as_text()[:-30], "it is not JSON: Expecting"),
         (MERGE, "line 2 is a mark of an unresolved git merge"),
         ("[]", "it must be an object"),
         ('{"version": 2}', "it has version 2"),

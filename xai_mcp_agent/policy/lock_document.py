@@ -167,9 +167,6 @@ def read_lock(text: str) -> DecisionLock:
     try:
         json.loads(text, object_pairs_hook=_require_unique)
         lock = cast(DecisionLock, adapter(DecisionLock).validate_json(text))
-    except json.JSONDecodeError as cause:
-        where = f"line {cause.lineno}, column {cause.colno}"
-        raise UnreadableLock(f"it is not JSON, at {where}: {cause.msg}.") from None
     except ValidationError as cause:
         raise _unreadable(cause) from None
     except UnreadableLock:

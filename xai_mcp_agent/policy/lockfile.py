@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,18 +37,15 @@ Change: TypeAlias = Callable[[DecisionLock], DecisionLock]
 _Signature: TypeAlias = tuple[int, ...]
 
 
-def find_lock(
-    settings: Settings, path: str | Path | None = None, environ: Mapping[str, str] | None = None
-) -> Path | None:
+def find_lock(settings: Settings, path: str | Path | None = None) -> Path | None:
     """Return the lock file of these settings, or None if decisions are kept in memory.
 
     It is `path`, or `XAI_MCP_LOCK`, or beside the settings file, or in the current folder if there
     is none. Settings from Python keep decisions in memory.
     """
-    environ = os.environ if environ is None else environ
     is_of_a_file = settings.file and not settings.is_from_python
     folder = Path(settings.file).parent if is_of_a_file else Path(os.path.abspath("."))
-    path_text = path or environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    path_text = path or os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if path_text:
         return folder / os.path.expanduser(path_text)
     return None if settings.is_from_python else folder / LOCK_NAME

@@ -47,7 +47,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A version whose content differs from its first document, `since` a time; by digests."""
+    """A version whose content has changed `since` a time: the digests of `was` and `now`."""
 
     name: str
     version: str
