@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ from ..views.history import event_json
 from ..views.search import explained_json, selected_json
 from ..views.servers import refreshed_json, result_json, status_json
 from ..views.times import BadTime, moment, now
-from ..views.tools import choice_json, review_json, tool_json
+from ..views.tools import tool_json
 from .document import OPERATIONS, RestRoute, document
 from .events import ApprovalDesk, EventStream, WatchedDesk
 from .problems import BadRequest, RefreshFailed, handlers, read, read_body
@@ -175,7 +176,7 @@ class _Admin:
         explained = await self._operations.explain_tool(server, name)
         entry, review = explained.entry, None
         if entry.is_held or entry.is_changed:
-            (review,) = map(review_json, await self._operations.review(server, name))
+            (review,) = map(asdict, await self._operations.review(server, name))
         return {**explained_json(explained), "review": review}
 
     async def enable(self, request: Request) -> JsonObject:
@@ -289,7 +290,7 @@ async def _until_disconnected(request: Request, work: Awaitable[T]) -> T | None:
 
 
 def _choices(choices: Sequence[Choice]) -> JsonObject:
-    return {"choices": [choice_json(x) for x in choices]}
+    return {"choices": [asdict(x) for x in choices]}
 
 
 def _place(key: ToolKey) -> str:

@@ -14,11 +14,10 @@ from ..bridge.transcript import new_run_id
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..core.results import ResourcePart, bytes_of, describe
+from ..core.results import ResourcePart, bytes_of, describe, fields_of
 from ..core.util import fill_template
 from ..views.changes import change_json
 from ..views.servers import (
-    feature_json,
     marks_text,
     message_json,
     parts_json,
@@ -81,7 +80,7 @@ def read_resource(
         text = "\n".join(describe(x) for x in contents)
         files = save(contents, save_as) if save_as else []
         work.answer.update(text=text, files=files)
-    return {"text": text, "contents": [feature_json(x) for x in contents], "files": files}
+    return {"text": text, "contents": [fields_of(x) for x in contents], "files": files}
 
 
 def _list_resources(ctx: Any, server: str) -> dict[str, Any]:
@@ -89,7 +88,7 @@ def _list_resources(ctx: Any, server: str) -> dict[str, Any]:
         ctx, "MCPReadResource", server, Operations.list_resources, "resource"
     )
     text = "\n".join(_line(x.uri, x.description or x.name) for x in resources)
-    return {"text": text, "contents": [feature_json(x) for x in resources], "files": []}
+    return {"text": text, "contents": [fields_of(x) for x in resources], "files": []}
 
 
 def _list_features(
@@ -134,7 +133,7 @@ def get_prompt(
 def _list_prompts(ctx: Any, server: str) -> dict[str, Any]:
     prompts = _list_features(ctx, "MCPGetPrompt", server, Operations.list_prompts, "prompt")
     text = "\n".join(_line(x.name, x.description) for x in prompts)
-    return {"conversation": [], "text": text, "prompts": [feature_json(x) for x in prompts]}
+    return {"conversation": [], "text": text, "prompts": [fields_of(x) for x in prompts]}
 
 
 def status(ctx: Any, server_name: str = "") -> dict[str, Any]:

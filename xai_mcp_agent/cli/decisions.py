@@ -12,7 +12,7 @@ from typer import Argument, Option
 from ..bridge.faces import Bridge
 from ..core.errors import BadSetting, ReviewNeeded
 from ..policy.review import Choice, Review, digest_of_reviews, waiting_of
-from ..views.tools import choice_json, choice_text, review_text
+from ..views.tools import choice_text, review_text
 from .frame import Report, StoreFrame
 from .options import DecidedServer, Digest, Tools
 from .output import say, says_yes
@@ -164,4 +164,4 @@ def _approvals(bridge: Bridge) -> Report:
 
 
 def _report(choices: Sequence[Choice]) -> Report:
-    return Report([choice_json(x) for x in choices], "\n".join(map(choice_text, choices)))
+    return Report(choices, "\n".join(map(choice_text, choices)))

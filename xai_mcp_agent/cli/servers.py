@@ -11,7 +11,7 @@ from ..core.json import JsonObject
 from ..core.tools import MCP
 from ..settings.load import load_settings
 from ..settings.models import Settings
-from ..views.servers import marks_text, status_json, status_text, store_json, store_text
+from ..views.servers import marks_text, status_json, status_text, store_text
 from ..views.tools import unknown_text
 from .component_files import clash_lines, find_clashes
 from .frame import LOOK, Frame, Report, StoreFrame, connect, no_settings
@@ -83,7 +83,7 @@ def check(
         "settings": settings.file,
         "servers": [status_json(x, marks) for x in statuses],
         "clashes": clashes,
-        "store": store_json(store),
+        "store": store,
         "decisions": unknown,
     }
     failed = bool(unknown) or any(x.error for x in statuses)

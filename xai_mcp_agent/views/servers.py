@@ -14,10 +14,7 @@ from ..core.events import SourceStatus
 from ..core.json import JsonObject
 from ..core.results import (
     ImagePart,
-    Prompt,
     PromptMessage,
-    Resource,
-    ResourcePart,
     ToolResult,
     describe,
     fields_of,
@@ -81,11 +78,6 @@ def status_text(status: SourceStatus) -> str:
     return "\n".join([*lines, *(f"  Note: {note}" for note in status.notes)])
 
 
-def store_json(store: StoreStatus) -> JsonObject:
-    """Return all fields of the store of the history."""
-    return asdict(store)
-
-
 def store_text(store: StoreStatus) -> str:
     """Return the place of the history, or the reason why nothing is recorded now."""
     return (
@@ -137,11 +129,6 @@ def parts_json(result: ToolResult) -> list[JsonObject]:
     """Return a result's parts with their kinds: text, image, audio, link, resource, unknown."""
     kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
     return [{"kind": k, **fields_of(p)} for k, p in zip(kinds, result.parts, strict=True)]
-
-
-def feature_json(feature: Resource | ResourcePart | Prompt) -> JsonObject:
-    """Return all fields of a resource, template or prompt."""
-    return fields_of(feature)
 
 
 def message_json(message: PromptMessage) -> JsonObject:

@@ -87,22 +87,12 @@ def unknown_text(why: str) -> str:
     return f"{effect} {why}" if why else ""
 
 
-def choice_json(choice: Choice) -> JsonObject:
-    """Return all fields of a decision about a tool."""
-    return asdict(choice)
-
-
 def review_text(review: Review) -> str:
     """Return the lines to read before accepting a tool."""
     alike = f", and its name looks like {cut(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
     title = f"{review.server}: {cut(review.name, 80)} {what}{alike} (digest {review.digest})"
     return "\n".join((title, *(f"    {line}" for line in review.lines)))
-
-
-def review_json(review: Review) -> JsonObject:
-    """Return all fields of a review."""
-    return asdict(review)
 
 
 def choice_text(choice: Choice) -> str:
