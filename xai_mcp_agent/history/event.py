@@ -85,9 +85,9 @@ class Subject:
         """Return the name of its source for people; tools on the canvas are in `canvas`."""
         return self.source or NAMELESS.get(self.kind, self.kind.name)
 
-    @cached_property  # used several times while an event is written
+    @property
     def digest(self) -> str:
-        """Return its key in a store: databases cannot index names of any length."""
+        """Return a digest of its names, which may be of any length."""
         names = f"{self.kind.name}:{len(self.source)}:{self.source}"
         names += "" if self.tool is None else f":{self.tool}"
         data = names.encode("utf-8", "surrogatepass")
@@ -302,8 +302,3 @@ def usual_payload(change: Change) -> JsonObject:
     """Return the usual payload of an event of this change."""
     status = _CHANGES[change].status
     return {"status": status} if status else {}
-
-
-def tool_payload(name: str, description: str, input_schema: JsonObject) -> JsonObject:
-    """Return the payload of a tool (spec 2)."""
-    return {"name": name, "description": description, "parameters": input_schema}

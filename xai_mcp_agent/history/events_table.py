@@ -17,7 +17,6 @@ from .event import (
     Range,
     Subject,
     links_of,
-    tool_payload,
     usual_payload,
 )
 from .tables import definitions, encode_json, encode_text, encode_time, events, loaded, subjects
@@ -85,7 +84,11 @@ def payload_of(definition: JsonObject | None) -> JsonObject:
     """Return the payload of a tool (spec 2); empty if a damaged file lost the definition."""
     if definition is None:
         return {}
-    return tool_payload(definition["name"], definition["description"], definition["input_schema"])
+    return {
+        "name": definition["name"],
+        "description": definition["description"],
+        "parameters": definition["input_schema"],
+    }
 
 
 def is_failure(event: Event) -> bool:

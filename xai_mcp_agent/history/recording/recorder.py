@@ -32,7 +32,7 @@ from ...core.visible import visible_text
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
-from ..event import Event, Subject, tool_subject
+from ..event import Change, Event, Subject, tool_subject, usual_payload
 from ..forks import unforked
 from ..place import Place
 from .call_journal import CallerFields, CallJournal, CallReport
@@ -42,7 +42,6 @@ from .reports import (
     Lost,
     RecordUpdate,
     Seeded,
-    answer_event,
     failure_event,
     refusal_event,
 )
@@ -81,21 +80,16 @@ class HistoryRecorder:
         keep: Retention | None = None,
     ) -> None:
         self.place = place
-        began, followers = datetime.now(UTC), list[Callable[[RecordUpdate], None]]()
-        self._followers, publish = followers, partial(_publish, followers)
-        redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
-        run = uuid.uuid4().hex
-        self._journal = journal = CallJournal(place, run, warn)
-        self._writer = HistoryWriter(
-            place,
-            lambda: _open(place, mask, began, publish, redact, keep, run),
-            warn,
-            journal.discard,
-        )
+        self.mask = mask
+        self._redactor = Redactor([secrets] if secrets else [], guesses=True)
+        self._keep = keep
+        self._began, self._run = datetime.now(UTC), uuid.uuid4().hex
+        self._followers: list[Callable[[RecordUpdate], None]] = []
+        self._journal = CallJournal(place, self._run, warn)
+        self._writer = HistoryWriter(place, self._open_writer, warn, self._journal.discard)
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         self._forced: set[str] = set()
-        self.mask = mask
         # Cached by text: one agent makes many calls.
         name = lru_cache(maxsize=1000)(partial(_mask_name, mask=mask))
         self.caller_fields = partial(caller_fields, mask=name)
@@ -193,9 +187,14 @@ class HistoryRecorder:
         self, key: ToolKey, answer: ApprovalAnswer, definition: str, agent: str = "", call: str = ""
     ) -> None:
         """Record a person's answer on whether a call may be made, now or in advance."""
-        answer = replace(answer, reason=self.mask(answer.reason))
-        now, call = datetime.now(UTC), call[:_MAX_NAME_CHARS]
-        event = answer_event(tool_subject(key), now, answer, definition, agent, call)
+        change: Change = "refused" if answer.scope == "no" else "approved"
+        call = call[:_MAX_NAME_CHARS]
+        facts = {"scope": answer.scope, "by": answer.by, "agent": agent, "call": call}
+        payload = usual_payload(change) | {name: x for name, x in facts.items() if x}
+        event = Event(
+            tool_subject(key), change, datetime.now(UTC), payload, definition=definition or None,
+            reason=self.mask(answer.reason), teller="user",
+        )  # fmt: skip
         self._writer.report(event)
 
     def record_refusal(
@@ -270,6 +269,29 @@ class HistoryRecorder:
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)
 
+    def _publish(self, update: RecordUpdate) -> None:
+        for publish in tuple(self._followers):
+            try:
+                publish(update)
+            except Exception:
+                logger.exception("A listener of the history could not handle a change")
+
+    def _open_writer(self) -> ReportWriter:
+        """Open the store, in the writer's thread: SQLAlchemy takes a while."""
+        with unforked():
+            from ..history import open_history
+            from .report_writer import ReportWriter
+
+        history = open_history(self.place)
+        try:
+            return ReportWriter(
+                history, self.mask, self._began, self._publish, self._redactor, self._keep,
+                self._run,
+            )  # fmt: skip
+        except BaseException:
+            history.close()
+            raise
+
 
 def _parts(key: ToolKey) -> tuple[str, str, str]:
     return key.kind, key.source, key.name
@@ -289,14 +311,6 @@ def caller_fields(
 def _mask_name(text: str, mask: Callable[[str], str]) -> str:
     # Cut after masking: no half secret may remain at the end.
     return visible_text(mask(text[: 10 * _MAX_NAME_CHARS]), _MAX_NAME_CHARS)
-
-
-def _publish(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate) -> None:
-    for publish in tuple(followers):
-        try:
-            publish(update)
-        except Exception:
-            logger.exception("A listener of the history could not handle a change")
 
 
 def _look(
@@ -326,28 +340,6 @@ def _look(
             answer.set_result(nothing)
         else:
             answer.set_exception(reason)
-
-
-def _open(
-    place: Place,
-    mask: Callable[[str], str],
-    began: datetime,
-    publish: Callable[[RecordUpdate], None],
-    redact: Callable[[str], str],
-    keep: Retention | None,
-    run: str,
-) -> ReportWriter:
-    """Open the store, in the writer's thread: SQLAlchemy takes a while."""
-    with unforked():
-        from ..history import open_history
-        from .report_writer import ReportWriter
-
-    history = open_history(place)
-    try:
-        return ReportWriter(history, mask, began, publish, redact, keep, run)
-    except BaseException:
-        history.close()
-        raise
 
 
 def _nothing(_: ReportWriter) -> None:

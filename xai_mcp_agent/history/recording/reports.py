@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from ...core.approval import ApprovalAnswer
 from ...core.results import Prompt, Resource
 from ...core.tools import (
     ItemKey,
@@ -21,7 +20,7 @@ from ...core.tools import (
     inventory_digest,
     item_key,
 )
-from ..event import Change, Event, Subject, Teller, usual_payload
+from ..event import Event, Subject, Teller, usual_payload
 from ..records import ToolRecord
 from .call_journal import CallerFields, CallReport
 
@@ -106,22 +105,6 @@ def refusal_event(
     """
     payload = usual_payload("refused") | dict(by)
     return Event(tool, "refused", time, payload, definition=definition or None, reason=reason)
-
-
-def answer_event(
-    tool: Subject, time: datetime, answer: ApprovalAnswer, definition: str, agent: str, call: str
-) -> Event:
-    """Return the event of a person's answer about calls of a tool with this `definition`.
-
-    `agent` and `call` are set for an answer about one call.
-    """
-    change: Change = "refused" if answer.scope == "no" else "approved"
-    facts = {"scope": answer.scope, "by": answer.by, "agent": agent, "call": call}
-    payload = usual_payload(change) | {name: x for name, x in facts.items() if x}
-    return Event(
-        tool, change, time, payload, definition=definition or None, reason=answer.reason,
-        teller="user",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
