@@ -82,7 +82,7 @@ def on_stage(
 ) -> Generator[Stage]:
     """Yield a stage for a run in this thread; its console hides the secrets of the settings.
 
-    `node` is the node that calls a tool in it, if any. At the end the stage drops the workflow: an
+    `node` is the node at work, if any. At the end the stage drops the workflow: an
     error of some library may keep every frame it passed through for any length of time. Through
     those frames it must not keep the workflow, because its servers close when its `ctx` is gone.
     """

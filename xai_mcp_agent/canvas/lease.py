@@ -43,7 +43,6 @@ _KEY = "mcp_bridge"
 _PROCESS = os.getpid()  # a fork of the kernel has another, and no run follows in it
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
-_adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
 _resting: dict[Bridge, Future[None]] = {}  # bridges without a run, until their time is over
 _leases: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
@@ -109,7 +108,7 @@ def add_to_run(ctx: Any, source: SourceSettings) -> str:
     It replaces no source that a run on this bridge has added.
     """
     lease = _lease_of(ctx)
-    with _adding:
+    with _lock:
         names = {name for x in _leases_on(lease.bridge) for name in x.source_names}
         name = lease.bridge.add_source(source, names)
         lease.source_names.add(name)
@@ -248,9 +247,9 @@ def _keep_warm(name: str, bridge: Bridge) -> bool:
 
 
 def _reset_after_fork() -> None:
-    """Forget the parent's bridges and locks in a forked child: a lock may be held."""
-    global _lock, _adding
-    _lock, _adding = threading.RLock(), threading.Lock()
+    """Forget the parent's bridges and lock in a forked child: it may be held."""
+    global _lock
+    _lock = threading.RLock()
     _bridges.clear()
     _resting.clear()
 
