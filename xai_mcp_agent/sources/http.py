@@ -54,7 +54,6 @@ _MAX_PORT = 65_535
 # Headers that may go to another origin.
 _HARMLESS_HEADERS = ("accept", "accept-encoding", "accept-language", "user-agent")
 _BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
-_REDIRECTS = "xai-mcp-agent/redirects"
 _PLACES = "xai-mcp-agent/places"
 
 
@@ -130,7 +129,7 @@ class WebClient:
             OSError: the certificates that the environment names cannot be read.
         """
         first, first_place = request, ""
-        while True:
+        for _ in range(_MAX_REDIRECTS):
             try:
                 response = await self._send_with_retry(request, places, auth)
             except OutOfPlace as cause:
@@ -146,6 +145,7 @@ class WebClient:
             if origin_of(str(request.url)) != origin_of(str(first.url)):
                 # Clouds serve the machine's secrets at link-local addresses.
                 places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
+        raise NotFollowed("it redirects again and again")
 
     async def _send_with_retry(
         self, request: httpx2.Request, places: Collection[str] | None, auth: httpx2.Auth | None
@@ -306,8 +306,6 @@ def redirect_request(
     if request is None:
         raise NotFollowed("it redirects to no valid address")
     url, is_safe = request.url, request.method in _SAFE_METHODS
-    count = cast(int, original.extensions.get(_REDIRECTS, 0)) + 1
-    request.extensions = {**original.extensions, _REDIRECTS: count}
     stays_on_host = is_same_host(str(original.url), str(url))
     is_address = url.scheme in ("http", "https") and 0 <= (url.port or 0) <= _MAX_PORT
     refusals = {
@@ -318,7 +316,6 @@ def redirect_request(
         and response.status_code != _SEE_OTHER,
         "and nothing is sent to another server": not stays_on_host
         and not (leaves_host and is_safe),
-        "again and again": count > _MAX_REDIRECTS,
     }
     if reason := next((why for why, is_so in refusals.items() if is_so), ""):
         plain = str(url.copy_with(userinfo=b"", query=None, fragment=None))

@@ -34,11 +34,6 @@ class FunctionFile:
     disabled: tuple[str, ...]
     module: str
 
-    def forget(self) -> None:
-        """Remove the module of a file from `sys.modules`."""
-        if self.module.startswith(PRIVATE):
-            sys.modules.pop(self.module, None)
-
 
 class FunctionSource(ReadSource[FunctionFile]):
     """A `Source` over one file or module. Its code runs in threads, never on the event loop."""
@@ -66,7 +61,8 @@ class FunctionSource(ReadSource[FunctionFile]):
         return Inventory(self.name, tools, notes=value.notes, disabled=value.disabled)
 
     def _close(self, value: FunctionFile) -> None:
-        value.forget()
+        if value.module.startswith(PRIVATE):  # of a file; modules are everybody's
+            sys.modules.pop(value.module, None)
 
     async def _stamp(self) -> object:
         stamp = partial(stamp_of, self._settings)
