@@ -29,6 +29,14 @@ def test_control_codes_are_replaced_on_a_terminal(monkeypatch: pytest.MonkeyPatc
     assert "?[2Jno.xircuits cannot be read" in screen_text
 
 
+def test_a_terminal_wraps_a_line_under_its_text(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdout", screen := Screen())
+    say(f"12:00:00  {'word ' * 20}\n  - {'word ' * 20}".rstrip())
+    first, second, third, fourth = screen.lines()
+    assert (first[:14], second[:14]) == ("12:00:00  word", "          word")
+    assert (third[:8], fourth[:8]) == ("  - word", "    word")
+
+
 def test_a_pipe_gets_the_text_unchanged(capsys: Any, monkeypatch: pytest.MonkeyPatch):
     say_result("a\tb \x07", to_stderr=False)
     assert capsys.readouterr().out == "a\tb \x07\n"

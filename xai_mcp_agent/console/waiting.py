@@ -38,8 +38,7 @@ class Waiting:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._model = "the model"
-        self._since = dict[str, float]()
-        self._what = dict[str, str]()
+        self._waits = dict[str, tuple[str, float]]()  # what for, and since when
         self._news = ""
         self._next_line = 0.0
         self._last_time = 0.0
@@ -72,24 +71,21 @@ class Waiting:
 
     def begin(self, key: str, what: str, *, anew: bool = True) -> None:
         """Begin a wait; unless `anew`, a wait in progress continues."""
-        if not self._since:
-            self._next_line = _FIRST_LINE_SECONDS
-            self._patience = _PATIENCE_SECONDS
-        if anew or key not in self._since:
-            self._since[key] = self._clock()
-        self._what[key] = what
+        if not self._waits:
+            self._next_line, self._patience = _FIRST_LINE_SECONDS, _PATIENCE_SECONDS
+        since = self._clock() if anew or key not in self._waits else self._waits[key][1]
+        self._waits[key] = what, since
 
     def end(self, key: str) -> None:
         """End the wait with this key, if there is one."""
-        self._since.pop(key, None)
-        self._what.pop(key, None)
+        self._waits.pop(key, None)
         self._news = ""
 
     def to_rewrite(self) -> str:
         """Return the text for a rewritable line, or "" if nothing is new."""
         seconds, now = self._seconds(), self._clock()
         is_early = seconds < self._patience and not self._news
-        if not self._since or is_early or now - self._last_time < _REWRITE_SECONDS:
+        if not self._waits or is_early or now - self._last_time < _REWRITE_SECONDS:
             return ""
         self._last_time = now
         return self._text(seconds)
@@ -97,21 +93,23 @@ class Waiting:
     def to_add(self) -> str:
         """Return the text for a new line, or "" if it is not time for one."""
         seconds = self._seconds()
-        if not self._since or seconds < self._next_line:
+        if not self._waits or seconds < self._next_line:
             return ""
         self._next_line = max(2 * self._next_line, seconds + _FIRST_LINE_SECONDS)
         return self._text(seconds)
 
     def _end_all(self) -> None:
-        for key in list(self._since):
-            self.end(key)
+        self._waits.clear()
+        self._news = ""
 
     def _seconds(self) -> float:
-        return self._clock() - min(self._since.values(), default=self._clock())
+        now = self._clock()
+        return now - min((since for _, since in self._waits.values()), default=now)
 
     def _text(self, seconds: float) -> str:
         news = f" ({self._news})" if self._news else ""
-        return f"waiting for {', '.join(self._what.values())}: {_duration(seconds)}{news}"
+        names = ", ".join(what for what, _ in self._waits.values())
+        return f"waiting for {names}: {_duration(seconds)}{news}"
 
 
 def _duration(seconds: float) -> str:
