@@ -193,10 +193,6 @@ class EventLog:
         rows = [_restrict_row(LogRow(x, implied.get(x.position, ())), event_range) for x in batch]
         return [x for x in rows if x.is_in_range or x.tools]
 
-    def events(self, connection: Connection, event_range: Range) -> list[Event]:
-        """Return every event of a range, including implied ones, in order."""
-        return self.complete(connection, self.rows(connection, event_range))
-
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
         """Return all events of these rows, with payloads from definitions."""
         all_events = [event for row in rows for event in row.events(self.project)]

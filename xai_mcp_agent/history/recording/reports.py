@@ -152,19 +152,15 @@ def is_same(tool: Tool, before: Tool | None) -> bool:
     )
 
 
-ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
-"""Records of tools, by the sources they belong to."""
-
-
 @dataclass(frozen=True, slots=True)
 class RecordUpdate:
-    """Records after a transaction.
+    """Records of tools after a transaction, by the sources they belong to.
 
     A source in `complete` has no other records. `listed` has the listings of sources. A caller
     asked for the records if `was_requested`.
     """
 
-    tools: ToolsBySource
+    tools: Mapping[Subject, Mapping[Subject, ToolRecord]]
     complete: Collection[Subject] = ()
     listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
     was_requested: bool = False
