@@ -190,6 +190,8 @@ BY_WORD = rule("deny", **{"is": "not internal"})
 DENY, ASK, ALLOW = map(rule, ("deny", "ask", "allow"))
 FIVE_A_DAY = rule({"limit": "5 a day"})
 DENIED = "removed or changed: rule `deny tool fits 'delete_*'`"
+MANY = [f"tool_{n:03}" for n in range(300)]
+OTHERS = [*MANY[:150], "tool_15x", *MANY[151:]]
 LOOSENED: list[tuple[Document, Document, str]] = [
     (rules(DENY), {}, DENIED),
     (rules(DENY), rules(ASK), DENIED),
@@ -197,6 +199,8 @@ LOOSENED: list[tuple[Document, Document, str]] = [
     (rules(DENY), rules({**DENY, "unless": {"agent": "x"}}), DENIED),
     (rules(ASK), rules(), "removed or changed: rule `ask tool fits 'delete_*'`"),
     (rules(FIVE_A_DAY), rules(rule({"limit": "50 a day"})), "changed: rule `at most 5 a day tool"),
+    (rules(rule("deny", tool=MANY)), rules(rule("deny", tool=OTHERS)),
+     "removed or changed: rule `deny tool is 'tool_000' or"),
     (rules(INTERNAL, BY_WORD), rules({**INTERNAL, "when": {"server": "*"}}, BY_WORD),
      "removed or changed: rule `deny is is not 'internal'; internal is server is 'a'`"),
     ({}, rules(ALLOW), "rule `allow tool fits 'delete_*'`: these calls are made without your"),

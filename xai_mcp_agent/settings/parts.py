@@ -192,11 +192,19 @@ def _mask_piece(piece: str) -> str:
 
 def line(text: str) -> str:
     """Fit a text on one line, with hidden characters escaped and hosts as in DNS."""
-    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escape_hidden(text))
-    more = len(plain) - _MOST_CHARS
+    return shorten(_plain_line(text))
+
+
+def _plain_line(text: str) -> str:
+    return _HOST.sub(lambda host: _ascii_host(host[0]), escape_hidden(text))
+
+
+def shorten(text: str) -> str:
+    """Return a line for a person, without the middle if it is very long."""
+    more = len(text) - _MOST_CHARS
     if more <= 0:
-        return plain
-    head, tail = plain[: _MOST_CHARS - _TAIL_CHARS], plain[-_TAIL_CHARS:]
+        return text
+    head, tail = text[: _MOST_CHARS - _TAIL_CHARS], text[-_TAIL_CHARS:]
     return f"{head} ... ({more} more characters: read them) ... {tail}"
 
 
@@ -234,7 +242,8 @@ def with_parts(
     if widening or holding:  # facts may show a variable; secrets of the file hide nothing
         hide = Redactor((), environ=environ)
         parts += (SettingsPart(x, digest_of_value(y), (line(hide(y)),)) for x, y in widening)
-        guards += (Guard(x, line(hide(y))) for x, y in holding)
+        # Whole: a guard that changed in its middle must differ.
+        guards += (Guard(x, _plain_line(hide(y))) for x, y in holding)
     return replace(settings, parts=tuple(parts), guards=tuple(guards))
 
 

@@ -35,6 +35,7 @@ from .parts import (
     STORE,
     approval_fact,
     group_place,
+    shorten,
 )
 from .registries import USUAL_REGISTRIES
 from .rules import Rule
@@ -91,7 +92,7 @@ class Agreement:
         for path in dict.fromkeys((*_FOR_ALL, *sources)):
             lost = [x for x in self.guards.get(path, ()) if (path, x) not in present]
             if lost and (source := sources.get(path, "")) not in off:
-                facts = (f"removed or changed: {x}" for x in lost)
+                facts = (shorten(f"removed or changed: {x}") for x in lost)
                 yield SettingsPart(path, "", tuple(facts), source)
 
 
