@@ -96,10 +96,13 @@ class Data:
 def f(expression: str): return eval(expression)
 """
 VALUES = {
-    "b'\\xff\\x00'": "_wA=",
+    "b'\\xff\\xfe\\xfb'": "//77",
     "None": "The tool ran and returned nothing.",
     "'\\u00e4'.encode()": "\u00e4",
-    "{'a': b'\\xff', 'b': bytearray(b'x')}": '{"a": "_w==", "b": "eA=="}',
+    "{'a': b'\\xff', 'b': bytearray(b'x'), 1: (b'y', {2})}":
+        '{"a": "/w==", "b": "x", "1": ["y", [2]]}',
+    "[Data(b'\\xff'), Model(a=1)]": '[{"x": "/w=="}, {"a": 1, "b": []}]',
+    "{'caf\\udce9': ['\\udce9.txt']}": '{"caf?": ["?.txt"]}',
     "{'a': float('nan'), float('-inf'): 1}": '{"a": "NaN", "-inf": 1}',
     "{None: 1, True: 2, 3: 4, (1, 2): 5}": '{"None": 1, "true": 2, "3": 4, "1,2": 5}',
     "[Fraction(1, 3), Decimal('1.10'), date(2026, 1, 2), Kind.A]":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, cast
 
+from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..core.results import TextPart, ToolResult
@@ -41,11 +44,33 @@ def result_of(value: Any) -> ToolResult:
         return ToolResult.of_text(value)
     try:
         data = to_json(value, fallback=str, inf_nan_mode="strings")
-    except PydanticSerializationError:  # perhaps for bytes that are no text
-        data = to_json(value, fallback=str, inf_nan_mode="strings", bytes_mode="base64")
+    except PydanticSerializationError as cause:
+        if "utf-8" not in str(cause):
+            raise
+        texts = _as_texts(TypeAdapter(Any).dump_python(value))
+        data = to_json(texts, fallback=str, inf_nan_mode="strings")
     if len(data) > _MAX_BYTES:
         raise ResultTooLarge
     return result_of_json(from_json(data))
+
+
+def _as_texts(value: Any) -> Any:
+    """Return a value with UTF-8 texts: bytes that are none become base64, with `+` and `/`."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()  # file names may have half characters
+        case bytes() | bytearray():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                return b64encode(value).decode()
+        case Mapping():
+            items = cast(Mapping[Any, Any], value).items()
+            return {_as_texts(k) if isinstance(k, str) else k: _as_texts(x) for k, x in items}
+        case list() | tuple() | set() | frozenset():
+            return [_as_texts(x) for x in cast(list[Any], value)]
+        case _:
+            return value
 
 
 def result_of_json(value: Any) -> ToolResult:
