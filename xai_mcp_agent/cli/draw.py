@@ -142,7 +142,7 @@ def _of_run(run: RecordedRun, loaded: Settings) -> CallsOfDrawing:
     """Return the calls of a run that can be repeated.
 
     Raises:
-        NothingToDraw, NotRecorded: there are none.
+        NothingToDraw: there are none.
     """
     # Conversations and run states hold unmasked values.
     redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from typer import Argument, Option
@@ -14,6 +16,8 @@ from typer import Argument, Option
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..history.place import IN_MEMORY, OFF
 from ..views.times import BadTime, moment, now, position_or_moment
+
+T = TypeVar("T")
 
 
 def _seconds(word: str) -> float:
@@ -33,22 +37,20 @@ def _model(word: str) -> str:
     return word
 
 
-def _since(text: str) -> datetime:
-    try:
-        return moment(text, now())
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
+def _time(read: Callable[[str, datetime], T]) -> Callable[[str], T]:
+    """Return a parser of a time, whose mistakes are wrong usage."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text, now())
+        except BadTime as reason:
+            raise typer.BadParameter(str(reason)) from reason
+
+    return parse
 
 
-def _at(text: str, *, is_end: bool = True) -> datetime | int:
-    try:
-        return position_or_moment(text, now(), is_end=is_end)
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
-
-
-def _from(text: str) -> datetime | int:
-    return _at(text, is_end=False)
+_since, _at = _time(moment), _time(position_or_moment)
+_from = _time(partial(position_or_moment, is_end=False))
 
 
 def _absolute(store: str) -> str:

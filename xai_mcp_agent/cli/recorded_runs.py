@@ -42,10 +42,6 @@ class NothingToDraw(XaiMcpError):
     """There are no calls to draw; the message names the searched place and the next step."""
 
 
-class NotRecorded(XaiMcpError):
-    """The arguments of the calls were not recorded, so they cannot be repeated."""
-
-
 def is_plan(document: Any) -> TypeGuard[JsonObject]:
     """Return whether the JSON of a file is a plan."""
     return isinstance(document, dict) and "calls" in document
@@ -138,7 +134,7 @@ def require_arguments(run: RecordedRun, calls: Sequence[CallToDraw]) -> None:
     """Refuse a run whose calls cannot be repeated.
 
     Raises:
-        NothingToDraw, NotRecorded: no call can be repeated, or the arguments are unknown.
+        NothingToDraw: no call can be repeated, or the arguments are unknown.
     """
     repeatable = [x for x in run.calls if not (x.is_own or x.is_error or x.has_inner_calls)]
     if not repeatable:
@@ -147,7 +143,7 @@ def require_arguments(run: RecordedRun, calls: Sequence[CallToDraw]) -> None:
             f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
         )
     if all(x.arguments is None for x in repeatable):
-        raise NotRecorded(
+        raise NothingToDraw(
             f"The run {run.id} made {count(len(calls), 'call')}, but no arguments were recorded, "
             f"so nothing can be repeated. {_HOW_TO_RECORD}"
         )
