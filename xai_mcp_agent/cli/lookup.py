@@ -8,8 +8,13 @@ import typer
 from typer import Argument, Option
 
 from ..views.fitting import choice_json, choice_text, suggested_text, suggestion_json
-from ..views.search import explained_json, explained_text, match_json, match_text
-from ..views.selection import selection_text
+from ..views.search import (
+    explained_json,
+    explained_text,
+    match_json,
+    match_text,
+    selection_text,
+)
 from .frame import Report, StoreFrame
 from .options import Limit, OnlyServers, Server, Tool
 

@@ -1,4 +1,4 @@
-"""Matches of a search, the selected tool, and an explained tool, as JSON and as text."""
+"""Matches, selected tools, the tools of a request, an explained tool: as JSON and as text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from ..console.text import clean, one_line
+from ..console.text import clean, count, one_line
 from ..core.json import JsonObject
 from ..core.schemas import fields, signature, value_label
 from ..core.tools import item_key
 from ..search.results import ExplainedTool, FoundTool, SelectedTool
+from ..search.selector import Selection
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
 
@@ -58,6 +59,26 @@ def selected_json(selected: SelectedTool) -> JsonObject:
             for x in selected.alternatives
         ],
     }
+
+
+def selection_text(selection: Selection) -> str:
+    """Return the selection to read."""
+    return "\n".join(_selection_lines(selection))
+
+
+def _selection_lines(selection: Selection) -> Iterator[str]:
+    yield f"{selection.in_short}."
+    for tool in selection.shown:
+        steps = f", shortened in {count(tool.shortened, 'step')}" if tool.shortened else ""
+        yield one_line(f"{tool.definition.name}: {tool.tokens:,} tokens, {tool.why}{steps}", "  ")
+    if selection.left_out:
+        yield "No room for:"
+    for tool in selection.left_out:
+        yield one_line(f"{tool.definition.name}: {tool.why}", "  ")
+    if selection.deferred:
+        tokens = sum(x.tokens for x in selection.deferred)
+        others = count(len(selection.deferred), "other tool")
+        yield f"{others} ({tokens:,} tokens) can be found with tool_search."
 
 
 def explained_json(explained: ExplainedTool) -> JsonObject:
