@@ -158,7 +158,7 @@ def test_a_disabled_entry_needs_an_agreement_once_it_is_enabled(tmp_path: Path):
     assert (part.source, part.facts) == ("new", ("starts npx x",))
 
 
-# Settings that hold calls back: removing or changing one after the agreement asks again.
+# Settings that hold calls back: removing one after the agreement asks again.
 
 
 Document = dict[str, Any]
@@ -189,7 +189,7 @@ BY_WORD = rule("deny", **{"is": "not internal"})
 
 DENY, ASK, ALLOW = map(rule, ("deny", "ask", "allow"))
 FIVE_A_DAY = rule({"limit": "5 a day"})
-DENIED = "removed or changed: rule `deny tool fits 'delete_*'`"
+DENIED = "rule `deny tool fits 'delete_*'` is removed or weakened: calls it refused are now made"
 MANY = [f"tool_{n:03}" for n in range(300)]
 OTHERS = [*MANY[:150], "tool_15x", *MANY[151:]]
 LOOSENED: list[tuple[Document, Document, str]] = [
@@ -197,43 +197,46 @@ LOOSENED: list[tuple[Document, Document, str]] = [
     (rules(DENY), rules(ASK), DENIED),
     (rules(DENY), rules(rule("deny", tool="delete_all")), DENIED),
     (rules(DENY), rules({**DENY, "unless": {"agent": "x"}}), DENIED),
-    (rules(ASK), rules(), "removed or changed: rule `ask tool fits 'delete_*'`"),
-    (rules(FIVE_A_DAY), rules(rule({"limit": "50 a day"})), "changed: rule `at most 5 a day tool"),
+    (rules(ASK), rules(), "rule `ask tool fits 'delete_*'` is removed or weakened: calls"),
+    (rules(FIVE_A_DAY), rules(rule({"limit": "50 a day"})), "weakened: more calls are now made"),
     (rules(rule("deny", tool=MANY)), rules(rule("deny", tool=OTHERS)),
-     "removed or changed: rule `deny tool is 'tool_000' or"),
+     "rule `deny tool is 'tool_000' or"),
     (rules(INTERNAL, BY_WORD), rules({**INTERNAL, "when": {"server": "*"}}, BY_WORD),
-     "removed or changed: rule `deny is is not 'internal'; internal is server is 'a'`"),
+     "rule `deny is is not 'internal'` is removed or weakened"),
     ({}, rules(ALLOW), "rule `allow tool fits 'delete_*'`: these calls are made without your"),
-    (rules({"from": "store", "revision": 3}), rules({"from": "store"}), "from revision 3"),
-    (blocked("shell"), {}, "removed or changed: `shell` is blocked"),
-    (blocked("g", g=["a", "b"]), blocked("g", g=["a"]), "removed or changed: `b` is blocked"),
+    (rules({"from": "store", "revision": 3}), rules({"from": "store"}), "older ones may be"),
+    (blocked("shell"), {}, "`shell` is blocked no longer: agents may see and call it"),
+    (blocked("g", g=["a", "b"]), blocked("g", g=["a"]), "`b` is blocked no longer"),
     ({**blocked("mine"), **group()}, {**blocked("mine"), **group(exclude=["rm"])},
-     "removed or changed: `mine: source one` is blocked"),
-    ({"approval": "ask"}, {}, "removed or changed: called after your approval only: every tool"),
-    ({"approval": {"x": "deny"}}, {"approval": {"x": "ask"}}, "changed: never called: x"),
+     "`mine: source one` is blocked no longer"),
+    ({"approval": "ask"}, {}, "`approval` of `*` was `ask`, and is removed or weakened: calls"),
+    ({"approval": {"x": "deny"}}, {"approval": {"x": "ask"}}, "`approval` of `x` was `deny`"),
     ({"approval": "ask"}, {"approval": {"*": "ask", "x": "allow"}},
      "called without your approval: x"),
     ({"approval": {"del*": "deny"}}, {"approval": {"del*": "deny", "delete": "ask"}},
      "called after your approval only: delete"),
     ({"approval": "ask"}, {"approval": {"*": "ask", "get_*": "ask_unless_read_only"}},
      "called without your approval where it only reads: get_*"),
-    (entry(approval={"x": "ask"}), entry(), "changed: called after your approval only: x"),
-    (entry(disabledTools=["rm"]), entry(), "removed or changed: disabledTools: rm"),
-    (entry(lock=True), entry(lock="first"), "removed or changed: lock: true"),
+    (entry(approval={"x": "ask"}), entry(), "`approval` of `x` was `ask`"),
+    (entry(disabledTools=["rm"]), entry(), "`rm` is switched off no longer"),
+    (entry(lock=True), entry(lock="first"), "`lock` is removed or"),
     (group(), group(include=["two/rm"]), "has the tools with name rm and source two"),
-    (group(exclude=["rm"]), group(), "removed or changed: `rm` is excluded"),
+    (group(exclude=["rm"]), group(), "`rm` is excluded no longer"),
     ({"record": ["arguments"]}, {"record": ["arguments", "results"]},
      "the history keeps the results of calls"),
 ]  # fmt: skip
-FOR_Y = rule("deny", server="x", tool="y")
+ZERO_A_DAY, FOR_Y = rule({"limit": "0 a day"}), rule("deny", server="x", tool="y")
 TIGHTENED: list[tuple[Document, Document]] = [
     (entry(), entry(required=True)),
     ({}, rules(DENY, ASK, FIVE_A_DAY)),
+    (rules(ASK), rules(DENY)),
+    (rules(FIVE_A_DAY), rules(ZERO_A_DAY)),
     (rules(ASK, FOR_Y), rules({**FOR_Y, "because": "z"}, {**ASK, "name": "n"})),
     (rules(ALLOW, rule("allow", tool="x"), DENY), rules(DENY, ALLOW)),
+    (rules({"from": "store"}), rules({"from": "store", "revision": 4})),
     (blocked("x"), blocked("y", "x")),
     (blocked("g", g=["a"]), blocked("g", "a", g=["a", "b"])),
-    ({"approval": {"x": "ask", "y": "allow"}}, {"approval": {"x": "ask", "z": "ask"}}),
+    ({"approval": {"x": "ask", "y": "allow"}}, {"approval": {"x": "deny", "z": "deny"}}),
     (group(include=["two/rm"]), group(exclude=["x"])),
     (group(exclude=["x"]), {}),
     ({"record": ["arguments", "results"]}, {"record": ["results"]}),
@@ -241,7 +244,7 @@ TIGHTENED: list[tuple[Document, Document]] = [
 ]
 
 
-def test_a_file_that_lost_a_guard_needs_another_agreement(tmp_path: Path):
+def test_only_a_loosened_file_needs_another_agreement(tmp_path: Path):
     store = TrustStore()
     for number, (before, after, sentence) in enumerate(LOOSENED):
         store.agree(load_settings(write(tmp_path / f"{number}", **before)))
@@ -273,7 +276,7 @@ def test_an_unattended_run_with_a_loosened_file_starts_and_calls_nothing(
     own = settings_from({"functions": {"shredder": {"file": "own.py"}}}).source("shredder")
     with Bridge() as bridge:
         assert bridge.usable_servers() == ()
-        with pytest.raises(SettingsError, match=r"changed: rule `deny tool fits 'delete_\*'`"):
+        with pytest.raises(SettingsError, match=r"rule `deny tool fits 'delete_\*'` is removed"):
             bridge.list_tools("one")
         bridge.run(Operations.add_source, own)  # one that is not of the file
         assert "restrict less than their user agreed to" in shred(bridge, agent())

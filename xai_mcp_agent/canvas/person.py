@@ -49,7 +49,6 @@ from ..core.questions import (
 from ..policy.approval_trust import approvals_in
 from ..settings.interpolation import ENV_FILE
 from ..settings.models import Settings, SettingsPart
-from ..settings.parts import shorten
 from ..settings.trust import TrustStore, trust_command, without_parts
 from .panel.questions import asking, is_attended
 from .workflow_thread import WorkflowThread
@@ -111,7 +110,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
 def describe_parts(settings: Settings, parts: Iterable[SettingsPart]) -> str:
     """Describe what these parts of a file do, and what the file withholds, without secrets."""
     does = [(x.key_path, y) for x in parts for y in x.facts]
-    holds = [(x.key_path, shorten(x.line)) for x in settings.guards if not x.source]
+    holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
     return "\n".join((*_by_place(does), *(["It holds back:"] if holds else []), *_by_place(holds)))
 
 

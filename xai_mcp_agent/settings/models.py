@@ -62,10 +62,17 @@ class SettingsPart:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard: something that the section or the entry at `key_path` holds back, in one `line`."""
+    """A guard: something that the section or the entry at `key_path` holds back.
+
+    `digest` identifies the guard, and a higher `strength` holds back more. A person reads
+    `description`, and `lost` about its removal.
+    """
 
     key_path: str
-    line: str
+    digest: str
+    strength: int
+    description: str
+    lost: str
     source: str = ""
 
 

@@ -5,7 +5,7 @@ has a line: a sentence, or `key: value`. Only values that look like secrets are 
 of the file could declare a command to be a secret.
 
 A guard holds something back. A file that loses a guard does more than its user agreed to. So the
-agreement remembers the guards, and the user is asked again when one is removed or changed.
+agreement remembers the guards, and the user is asked again when one is removed or weakened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
 
-from ..core.json import as_object
+from ..core.json import JsonObject, as_list, as_object
 from ..core.names import join_names
 from ..core.patterns import globs, with_groups
 from ..core.tools import digest_of_value
@@ -27,7 +27,7 @@ from ..core.visible import escape_hidden
 from ..secrets.redactor import Redactor, redact_args
 from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
-from .approval import EVERY_TOOL, WORDS
+from .approval import EVERY_TOOL, WORDS, ApprovalWords, read_words
 from .conditions import DERIVED, EARLIER, Condition
 from .document import KeyPlace
 from .interpolation import ENV_FILE, MOST_NAMES, split_variables, variables_in
@@ -192,19 +192,11 @@ def _mask_piece(piece: str) -> str:
 
 def line(text: str) -> str:
     """Fit a text on one line, with hidden characters escaped and hosts as in DNS."""
-    return shorten(_plain_line(text))
-
-
-def _plain_line(text: str) -> str:
-    return _HOST.sub(lambda host: _ascii_host(host[0]), escape_hidden(text))
-
-
-def shorten(text: str) -> str:
-    """Return a line for a person, without the middle if it is very long."""
-    more = len(text) - _MOST_CHARS
+    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escape_hidden(text))
+    more = len(plain) - _MOST_CHARS
     if more <= 0:
-        return text
-    head, tail = text[: _MOST_CHARS - _TAIL_CHARS], text[-_TAIL_CHARS:]
+        return plain
+    head, tail = plain[: _MOST_CHARS - _TAIL_CHARS], plain[-_TAIL_CHARS:]
     return f"{head} ... ({more} more characters: read them) ... {tail}"
 
 
@@ -218,8 +210,10 @@ def _ascii_host(text: str) -> str:
     return ascii(f"{user}{at}{host}{colon}{port}")[1:-1]
 
 
-# Keys of an entry that hold calls back.
-_HOLDING = ("approval", "lock", "disabledTools", "exclude")
+_LOST = {
+    "ask": "calls that needed approval no longer do", "deny": "calls it refused are now made",
+}  # fmt: skip
+_LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
 def with_parts(
@@ -229,22 +223,19 @@ def with_parts(
     environ: Mapping[str, str],
 ) -> Settings:
     """Return the settings with their parts and guards."""
-    parts, guards = list[SettingsPart](), list[Guard]()
+    guards, widening = [*_guards_of_sections(settings)], [*_widening_parts(settings, environ)]
+    if guards or widening:  # facts may show a variable; secrets of the file hide nothing
+        hide = Redactor((), environ=environ)
+        guards = [replace(x, description=hide(x.description), lost=hide(x.lost)) for x in guards]
+        widening = [replace(x, facts=tuple(map(hide, x.facts))) for x in widening]
+    parts, own_guards = list[SettingsPart](), list[Guard]()
     for _, entries, place in sources:
         for name, entry in entries.items():
             there, source = place.at(str(name)), str(name)
             parts.append(part_of(entry, there, source, settings.env))
-            values = as_object(entry)
-            holding = facts_of({x: values[x] for x in _HOLDING if values.get(x)})
-            guards += (Guard(there.path, x, source) for x in holding)
-    parts += _parts_of_sections(sections, settings.env)
-    widening, holding = [*_widening_facts(settings, environ)], [*_holding_facts(settings)]
-    if widening or holding:  # facts may show a variable; secrets of the file hide nothing
-        hide = Redactor((), environ=environ)
-        parts += (SettingsPart(x, digest_of_value(y), (line(hide(y)),)) for x, y in widening)
-        # Whole: a guard that changed in its middle must differ.
-        guards += (Guard(x, _plain_line(hide(y))) for x, y in holding)
-    return replace(settings, parts=tuple(parts), guards=tuple(guards))
+            own_guards += _guards_of_entry(as_object(entry), there.path, source)
+    parts += (*_parts_of_sections(sections, settings.env), *widening)
+    return replace(settings, parts=tuple(parts), guards=(*own_guards, *guards))
 
 
 def _parts_of_sections(
@@ -258,43 +249,56 @@ def _parts_of_sections(
         if value:
             yield part_of(value, KeyPlace("", path), env=env)
     if env:
-        fact = line(f"gives the values of {join_names(sorted(env), MOST_NAMES)}")
-        yield SettingsPart(ENV_FILE, digest_of_value(sorted(env.items())), (fact,))
+        fact = f"gives the values of {join_names(sorted(env), MOST_NAMES)}"
+        yield _part(ENV_FILE, sorted(env.items()), fact)
 
 
-def _holding_facts(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield what the sections for all sources hold back, and groups exclude, with its path."""
-    for pattern, word in settings.approval.items():
-        if word != "allow":
-            yield APPROVAL, approval_fact(word, pattern)
-    for rule in (x for x in settings.rules if x.limit or x.word in ("ask", "deny")):
-        yield RULES, _rule_fact(rule, settings.rules)
+def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
+    """Yield the guards for all sources, and the tools that groups exclude."""
+    rules, groups = settings.rules, settings.groups.groups.values()
+    yield from _guards_of_words(settings.approval, APPROVAL)
+    for rule in rules:
+        if lost := "more calls are now made" if rule.limit else _LOST.get(rule.word):
+            description = f"rule `{rule.outcome} {_subject(rule)}`"
+            strength = -rule.limit.most if rule.limit else WORDS.index(cast(Any, rule.word))
+            subject = f"{rule.limit and rule.limit.period}: {_with_derived(rule, rules)}"
+            lost = f"{description} is removed or weakened: {lost}"
+            yield _guard(RULES, subject, strength, description, lost)
     if settings.stored_rules is not None:
-        yield RULES, f"the rules of the store, from revision {settings.stored_rules}"
+        lost = "the rules of the store are not used any more, or older ones may be"
+        yield _guard(RULES, "store", settings.stored_rules, "the rules of the store", lost)
     for word in _list_blocked(settings.search, settings.groups):
-        yield BLOCKED, f"`{word}` is blocked"
-    for group in settings.groups.groups.values():
-        for word in group.exclude:
-            yield group_place(group.name), f"`{word}` is excluded"
+        description = f"`{word}` is blocked"
+        yield _guard(
+            BLOCKED, word, 1, description, f"{description} no longer: agents may see and call it"
+        )
+    for group, word in ((x, word) for x in groups for word in x.exclude):
+        description = f"`{word}` is excluded"
+        yield _guard(group_place(group.name), word, 1, description, f"{description} no longer")
 
 
-def _widening_facts(settings: Settings, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what lets calls through, adds tools to groups, or records more, with its path."""
+def _widening_parts(settings: Settings, environ: Mapping[str, str]) -> Iterator[SettingsPart]:
+    """Yield the parts that let calls through, add tools to groups, or record more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
     for pattern, word in settings.approval.items():
         # A weaker word can override a stricter one, because a name takes precedence over a pattern.
         if word == "allow" or WORDS.index(word) < strictest:
-            yield APPROVAL, approval_fact(word, pattern)
+            yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in (x for x in settings.rules if x.word == "allow"):
-        fact = _rule_fact(rule, settings.rules)
-        yield RULES, f"{fact}: these calls are made without your approval"
+        fact = f"rule `allow {_subject(rule)}`: these calls are made without your approval"
+        yield _part(RULES, _with_derived(rule, settings.rules), fact)
     for group in settings.groups.groups.values():
         for members in _members(group):
-            yield group_place(group.name), f"has the tools with {members}"
+            yield _part(group_place(group.name), members, f"has the tools with {members}")
     if not environ.get(RECORD_VARIABLE, "").strip():
         for what in sorted(settings.record):
-            yield RECORD, f"the history keeps the {what} of calls"
+            yield _part(RECORD, what, f"the history keeps the {what} of calls")
+
+
+def word_digest(pattern: str, word: str) -> str:
+    """Return the digest of the part for an approval word."""
+    return digest_of_value((pattern, word))
 
 
 def group_place(name: str) -> str:
@@ -302,17 +306,37 @@ def group_place(name: str) -> str:
     return KeyPlace("").at("groups", name).path
 
 
-def _rule_fact(rule: Rule, rules: Iterable[Rule]) -> str:
-    """Describe a rule, with the rules that set the words it tests for."""
-    fields = {x.field for x in (*rule.when, *rule.unless)}
-    derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
-    words = sorted(f"; {x.derived} is {_subject(x)}" for x in derived)
-    return f"rule `{rule.outcome} {_subject(rule)}{''.join(words)}`"
+def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
+    with suppress(ValueError):  # the entry is unusable anyway
+        yield from _guards_of_words(read_words(entry.get("approval") or {}), path, source)
+    if entry.get("lock"):
+        lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
+        yield _guard(path, "lock", 1 + (entry["lock"] is True), "", lost, source)
+    for key, state in _LISTS.items():
+        for name in as_list(entry.get(key)):
+            lost = f"`{name}` is {state} no longer"
+            yield _guard(path, f"{key}: {name}", 1, "", lost, source)
+
+
+def _guards_of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Guard]:
+    for pattern, word in words.items():
+        if word != "allow":
+            why = _LOST.get(word, _LOST["ask"])
+            lost = f"`approval` of `{pattern}` was `{word}`, and is removed or weakened: {why}"
+            fact = approval_fact(word, pattern)
+            yield _guard(path, f"approval: {pattern}", WORDS.index(word), fact, lost, source)
 
 
 def _subject(rule: Rule) -> str:
     unless = f" unless {_conditions(rule.unless)}" if rule.unless else ""
     return f"{_conditions(rule.when) or 'every call'}{unless}"
+
+
+def _with_derived(rule: Rule, rules: Iterable[Rule]) -> str:
+    """Return the subject of a rule, with the rules that set the words it tests for."""
+    fields = {x.field for x in (*rule.when, *rule.unless)}
+    derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
+    return "; ".join([_subject(rule), *sorted(f"{x.derived} is {_subject(x)}" for x in derived)])
 
 
 def _conditions(conditions: Iterable[Condition]) -> str:
@@ -335,3 +359,13 @@ def _members(group: GroupSettings) -> Iterator[str]:
         fields = sorted(selector.items())
         yield " and ".join(f"{key} {' or '.join(sorted(x))}" for key, x in fields)
     yield from (f"name {tool} and source {source}" for source, tool in group.include)
+
+
+def _part(path: str, what: Any, fact: str) -> SettingsPart:
+    return SettingsPart(path, digest_of_value(what), (line(fact),))
+
+
+def _guard(
+    path: str, subject: str, strength: int, description: str, lost: str, source: str = ""
+) -> Guard:
+    return Guard(path, digest_of_value(subject), strength, line(description), line(lost), source)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections import defaultdict
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
@@ -20,7 +21,6 @@ from typing import cast
 
 from ..core.errors import SettingsError
 from ..core.shell import shell_command
-from ..core.tools import digest_of_value
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .interpolation import ENV_FILE
 from .load import user_settings_path
@@ -33,9 +33,8 @@ from .parts import (
     REGISTRIES,
     RULES,
     STORE,
-    approval_fact,
     group_place,
-    shorten,
+    word_digest,
 )
 from .registries import USUAL_REGISTRIES
 from .rules import Rule
@@ -63,11 +62,14 @@ _LOCK_SECONDS = 5.0
 class Agreement:
     """The agreement of this user to one settings file.
 
-    `parts` are digests by key path, and `guards` are lines by key path.
+    `parts` are digests by key path. `guards` are by key path and digest, each with its strength and
+    the sentence about its loss.
     """
 
     parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    guards: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    guards: dict[str, dict[str, tuple[int, str]]] = field(
+        default_factory=dict[str, dict[str, tuple[int, str]]]
+    )
 
     def __bool__(self) -> bool:
         return bool(self.parts or self.guards)
@@ -76,24 +78,28 @@ class Agreement:
         """Return whether the user agreed to this part in its present form."""
         return part.digest in self.parts.get(part.key_path, ())
 
-    def has_guard(self, guard: Guard) -> bool:
-        """Return whether the agreement remembers this guard."""
-        return guard.line in self.guards.get(guard.key_path, ())
-
-    def remember(self, guards: Iterable[Guard]) -> None:
-        """Remember guards."""
-        for guard in (x for x in guards if not self.has_guard(x)):
-            self.guards.setdefault(guard.key_path, []).append(guard.line)
+    def remember(self, guards: Iterable[Guard]) -> bool:
+        """Remember guards that are new or stronger; return whether there was one."""
+        is_changed = False
+        for guard in guards:
+            strengths = self.guards.setdefault(guard.key_path, {})
+            if strengths.get(guard.digest, (-math.inf,))[0] < guard.strength:
+                strengths[guard.digest] = guard.strength, guard.lost
+                is_changed = True
+        return is_changed
 
     def lost_guards(self, settings: Settings, off: Container[str]) -> Iterator[SettingsPart]:
-        """Yield the guards that were removed or changed since the agreement, by key path."""
-        present = {(x.key_path, x.line) for x in settings.guards}
+        """Yield the guards that are removed or weaker since the agreement, by key path."""
+        strengths = {(x.key_path, x.digest): x.strength for x in settings.guards}
         sources = {x.key_path: x.source for x in settings.parts}
         for path in dict.fromkeys((*_FOR_ALL, *sources)):
-            lost = [x for x in self.guards.get(path, ()) if (path, x) not in present]
+            lost = [
+                sentence
+                for digest, (strength, sentence) in self.guards.get(path, {}).items()
+                if strengths.get((path, digest), -math.inf) < strength
+            ]
             if lost and (source := sources.get(path, "")) not in off:
-                facts = (shorten(f"removed or changed: {x}") for x in lost)
-                yield SettingsPart(path, "", tuple(facts), source)
+                yield SettingsPart(path, "", tuple(lost), source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ class TrustStore:
         waiting += agreement.lost_guards(settings, off)
         guards = [x for x in settings.guards if x.source not in off]
         # New guards need no question: they hold back more.
-        if agreement and not waiting and not all(map(agreement.has_guard, guards)):
+        if agreement and not waiting and agreement.remember(guards):
             try:
                 with self._change_agreement(settings.file) as stored:
                     stored.remember(guards)
@@ -266,15 +272,11 @@ def without_parts(settings: Settings, parts: tuple[SettingsPart, ...]) -> Settin
     paths, digests = {x.key_path for x in beside}, {x.digest for x in beside}
     search = replace(settings.search, embeddings=None) if EMBEDDINGS in paths else settings.search
     rules = [x for x in settings.rules if x.word != "allow" or RULES not in paths]
-    approval = {
-        pattern: word
-        for pattern, word in settings.approval.items()
-        if digest_of_value(approval_fact(word, pattern)) not in digests
-    }
+    approval = settings.approval.items()
     return replace(
         settings, sources=sources, problems=problems, problem_kinds=kinds, notes=tuple(notes),
         store="" if STORE in paths else settings.store, search=search,
-        approval=approval,
+        approval={x: word for x, word in approval if word_digest(x, word) not in digests},
         rules=(*rules, *([_DENY_ALL] if lost else [])),
         registries=USUAL_REGISTRIES if REGISTRIES in paths else settings.registries,
         groups=_without_groups(settings, {x.key_path: x for x in beside}),
