@@ -85,7 +85,7 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
         make(AgentUseOpenAPI, service_name="bakery"),
         make(AgentUseAgents, remote_agent="painter"),
         make(AgentUseBuiltinTools, builtin_name="handy", except_tools="*_time"),
-        make(AgentUseWorkflow, workflow="known"),
+        make(AgentUseWorkflow, workflow=" known\n"),
     ]
     for tool, arguments, result in (
         ("mine_double", {"x": 21}, "42"),

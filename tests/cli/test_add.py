@@ -72,8 +72,10 @@ def test_an_entry_is_replaced_only_with_replace(file: Path, cli: Cli):
 def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: Cli):
     for words, text in (
         ("https://example.org/mcp more", "A URL needs no arguments"),
-        ("-e TOKEN=x https://example.org/mcp", "a server of type http has no env"),
-        ("-H 'A: hush' -- some-server", "a server of type stdio has no headers"),
+        ("-e TOKEN=x https://example.org/mcp", "A server of type http has no env. Use --header"),
+        ("-H 'A: hush' -- some-server", "A server of type stdio has no headers. Use --env"),
+        ("--cwd x https://example.org/mcp", "Nothing is started for a URL: leave out --cwd"),
+        ("-e A=caf\udce9 -- some-server", "is not text in UTF-8"),
         ("npx -y server", "Put -- before a command"),
         ("docker run -e A=b image", "Put -- before a command"),
         ("-- ''", ""),

@@ -71,6 +71,8 @@ PLACES: dict[str, Any] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_servers_of_another_program_are_shown_and_can_be_taken(home: Path, cli: Cli, place: str):
     write(home, place, PLACES[place])
+    write(home, ".continue/mcpServers/one.yaml.bak", YAML)
+    assert "one.yaml.bak" not in cli("servers discover").out
     assert re.search("  it: (npx|https://e.example)", cli("servers discover").out)
     assert not (home / "project/mcp_settings.json").exists(), "only shown"
     cli("servers discover --take it").shows()

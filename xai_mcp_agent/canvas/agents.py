@@ -279,9 +279,13 @@ def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
     free = [repr(x) for x in belts if x not in belts_in_use]
     if not free or any(map(agent.get, keys)):
         return "", ""
+    names = join_names(free, _MAX_NAMES)
+    what = "its AgentMakeToolbelt"
+    if not ctx.get(TOOLBELTS):
+        what = "an AgentMakeToolbelt with such a `name`, placed before AgentInit,"
     return "!!", (
-        f"this agent has no tools, and no agent has the toolbelt {join_names(free, _MAX_NAMES)}. "
-        "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
+        f"this agent has no tools, and no agent has the toolbelt {names}. "
+        f"Draw a line from `toolbelt_spec` of {what} to `toolbelt_spec` of AgentInit."
     )
 
 

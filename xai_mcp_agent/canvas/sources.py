@@ -60,7 +60,7 @@ def use(ctx: Any, node: Any) -> None:
     if kind and read and (source := read(ports, bridge_of(ctx).settings)):
         add_source(ctx, kind, *source, choice)
     else:
-        use_source(ctx, kind, ports[_NODES[kind][1]], choice)
+        use_source(ctx, kind, ports[_NODES[kind][1]].strip(), choice)
 
 
 def use_source(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
@@ -177,7 +177,7 @@ def _name_of(document: str) -> str:
 
 def _read_workflow(ports: Mapping[str, Any], settings: Settings) -> _Source | None:
     """Return the workflow in the file that is on the node, or None if it names an entry."""
-    name = ports["workflow"]
+    name = ports["workflow"].strip()
     more = {
         "description": ports["description"],
         "arguments": ports["arguments"],

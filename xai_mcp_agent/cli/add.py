@@ -44,6 +44,7 @@ _DASHES_FIRST = (
     "xai-mcp-agent servers add --json NAME -- npx -y some-server"
 )
 _TRAILING_FLAGS = ("--json", "--replace", "--no-check")  # ours, as servers hardly have them
+_INSTEAD = {"env": "--header", "headers": "--env"}
 _NAME_FIX = "Add --replace to replace it, or choose another name."
 _REPLACE_FIX = "--replace replaces servers only: remove it first, or choose another name."
 
@@ -150,8 +151,10 @@ def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
     read = read_entry(name, entry, file, variables)
     if problem := read.problems.get(name):
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
-    if read.notes:  # such as an option that does not fit its kind
-        raise typer.BadParameter(read.notes[0])
+    server = read.sources[name]
+    for key in server.unused_keys():
+        fix = f"Use {_INSTEAD[key]}, or leave it out."
+        raise typer.BadParameter(f"A server of type {server.transport} has no {key}. {fix}")
     return [x for x in variables if problem_of(name, entry, file, {*variables} - {x})]
 
 
@@ -167,6 +170,11 @@ def _entry(
 ) -> JsonObject:
     if is_url(words[0]) and len(words) > 1:
         raise typer.BadParameter("A URL needs no arguments: leave out what comes after it.")
+    if is_url(words[0]) and cwd:
+        raise typer.BadParameter("Nothing is started for a URL: leave out --cwd.")
+    for word in (*words, *env, *headers, cwd):
+        if word.encode("utf-8", "replace").decode() != word:
+            raise typer.BadParameter(f"{word!r} is not text in UTF-8.")
     entry = entry_of(words) if cwd else _with_file_paths(entry_of(words))
     kind = {"type": transport} if transport else {}
     options: JsonObject = {**kind, **entry}

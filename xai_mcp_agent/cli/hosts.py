@@ -20,6 +20,7 @@ from ..settings.document import MAX_FILE_BYTES, KeyPlace, parse_text, parse_yaml
 
 _MAX_BYTES = 50_000_000  # Claude Code stores much else in its file
 _SMALL_FORMATS = (".toml", ".yaml", ".yml")
+_CONTINUE_FORMATS = (".yaml", ".yml", ".json")  # backups and notes may stand beside them
 _COPIED_KEYS = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
           "timeout", "disabled", "enabled")  # fmt: skip
 
@@ -79,7 +80,8 @@ def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         yield "Codex", place / ".codex/config.toml"
         yield "Continue", place / ".continue/config.yaml"
         for file in sorted((place / ".continue/mcpServers").glob("*.*")):
-            yield "Continue", file
+            if file.suffix in _CONTINUE_FORMATS:
+                yield "Continue", file
     yield "VS Code", folder / ".vscode/mcp.json"
     yield "Windsurf", home / ".codeium/windsurf/mcp_config.json"
     yield "Zed", home / ".config/zed/settings.json"
