@@ -71,6 +71,7 @@ def test_a_value_has_members_and_no_attributes():
         ("{{ base_url }}/x/{{ args.h }}?n=1#here", "/x/a%20b?n=1"),
         ("//evil.example.com/x", "/evil.example.com/x"),
         ("/x?{% for x in args.q %}{{ x | upper }}&{% endfor %}", "/x?A%20B&%26&"),
+        ("/x?a={{ args.y.z | default('d') }}", "/x?a=d"),
         ("/x{% if args.z is defined %}/z{% endif %}?a={{ args.y | default('d') }}", "/x?a=d"),
     ],
 )  # fmt: skip
@@ -102,6 +103,8 @@ def test_values_in_a_json_body_cannot_become_more_than_values():
     request = over({"name__body": evil}, body=template)
     assert request.body
     assert json.loads(request.body[1]) == {"name": f"hi {evil}", "n": evil}
+    with pytest.raises(BadSetting, match="the result is not JSON"):
+        over({"name__body": evil}, body='{"name": {{ args.name__body }}}')
 
 
 def test_headers_can_be_added_changed_and_left_out():

@@ -87,9 +87,17 @@ def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) ->
     context = _context_of(media_type)
     if context is None:
         raise BadSetting("`body` of an operation: a multipart form cannot be a template.")
-    content = _render(template, context, "body", values).encode("utf-8", "replace")
+    text = _render(template, context, "body", values)
+    if context == "json":
+        try:
+            json.loads(text)
+        except ValueError:
+            raise BadSetting(
+                "`body` of an operation: the result is not JSON. Write values as "
+                '{{ args.name | tojson }}, or in quotes as "{{ args.name }}".'
+            ) from None
     headers = {**parts.headers, "Content-Type": media_type}
-    return replace(parts, headers=headers, body=(media_type, content))
+    return replace(parts, headers=headers, body=(media_type, text.encode("utf-8", "replace")))
 
 
 def _context_of(media_type: str) -> Context | None:
@@ -154,10 +162,12 @@ def _environment(context: Context) -> Any:
         """Jinja environment that looks names up as keys: `args.items` is the argument `items`."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
-            is_ours = is_object(obj)
+            is_ours = isinstance(obj, dict | Undefined)
             return self.getitem(obj, attribute) if is_ours else super().getattr(obj, attribute)
 
         def getitem(self, obj: Any, argument: Any) -> Any:
+            if isinstance(obj, Undefined):
+                return obj  # a missing value has no members either
             if is_object(obj) and argument not in obj:
                 return self.undefined(name=str(argument))
             return super().getitem(obj, argument)
