@@ -170,6 +170,10 @@ async def test_a_decision_that_cannot_be_written_is_reported_and_counts_in_this_
     assert tools_off(await open_file(path)) == {"x"}
     await file.change(off("z"))
     assert tools_off(await open_file(path)) >= {"x", "y", "z"}
+    folder = path.parent / "gone"
+    with pytest.raises(LockFailed, match="there is no such folder"):
+        await LockFile(folder / "lock.json").change(off("x"))
+    assert not folder.exists()
 
 
 def test_the_file_is_beside_the_settings_unless_another_path_is_set(

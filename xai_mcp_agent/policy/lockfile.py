@@ -215,6 +215,8 @@ def _write(path: Path, changes: Sequence[Change], lost: DecisionLock) -> _Conten
     """Apply changes to the file's current content, or to its last one if the file is `lost`."""
     try:
         place = follow_link(path)
+        if not place.parent.is_dir():  # else the lock would be a file in place of the folder
+            raise ValueError("there is no such folder")
         # If folders cannot be locked, lock a file beside it.
         lock_path = place.with_name(f".{place.name}.lock")
         with file_lock(place.parent if _CAN_LOCK_FOLDERS else lock_path, _LOCK_SECONDS):
