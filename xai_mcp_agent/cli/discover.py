@@ -83,8 +83,8 @@ def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     Raises:
         UnknownServer: no program has it, or several have different servers of this name.
     """
-    known = {x.name for x in servers} | {f"{x.file}#{x.name}" for x in servers}
-    name, _, new = (word, "", "") if word in known else word.rpartition("=")
+    labels = {x.name for x in servers} | {f"{x.file}#{x.name}" for x in servers}
+    name, _, new = (word, "", "") if word in labels else word.rpartition("=")
     matches = [x for x in servers if name in (x.name, f"{x.file}#{x.name}")]
     if not matches:
         names, name = [x.name for x in servers], name or word

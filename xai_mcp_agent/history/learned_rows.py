@@ -61,7 +61,7 @@ def read_learned(history: History, which: LearnedFilter) -> list[LearnedRow]:
 
 
 def learned_state(history: History, toolbelt: str) -> tuple[Any, ...]:
-    """Return a cache key of a toolbelt's rows, another one after each change of them."""
+    """Return a cache key of a toolbelt's rows. Each change of them gives another key."""
     columns = (
         func.count(), func.sum(learned.c.times), func.max(learned.c.used),
         func.sum(func.length(learned.c.words)),

@@ -123,7 +123,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class CallStats:
-    """Usage of one tool, or of all tools of a source, without percentiles: then `subject` is it."""
+    """Usage of one tool, or of all tools of the source `subject`, which has no percentiles."""
 
     subject: Subject
     usage: Usage

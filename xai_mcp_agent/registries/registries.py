@@ -196,8 +196,8 @@ class Registries:
             return Listing(registry, document, versions, note)
         if not versions:
             return None
-        known = ", ".join(versions)
-        raise RegistryError(f"{name} has no version {_quote(version or '')}. Known: {known}.")
+        names = ", ".join(versions)
+        raise RegistryError(f"{name} has no version {_quote(version or '')}. Known: {names}.")
 
     def _unknown_server(
         self, name: str, registry: str | None, notes: Mapping[str, str]

@@ -230,8 +230,8 @@ class _Filling:
         """Yield each argument of a location as it is written."""
         for place in self._plan.placements:
             value = self._arguments.get(place.argument)
-            is_given = place.argument in self._arguments and (nulls or value is not None)
-            if place.location == location and is_given:
+            has_value = place.argument in self._arguments and (nulls or value is not None)
+            if place.location == location and has_value:
                 yield place, self._check(place.argument, partial(write, place, value))
 
     def _check(self, argument: str, do: Callable[[], T]) -> T:
