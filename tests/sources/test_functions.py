@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.bridges import failure_of, names_of, source_bridge, status_of
 from tests.support.files import change
+from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, InvalidArguments, SourceFailed, ToolTimeout
 
 # A function that waits for it hangs until the end of the test.
@@ -171,6 +172,19 @@ def test_a_hanging_function_is_abandoned_and_the_others_can_be_called(file: Path
         with pytest.raises(ToolTimeout, match="goes on in the background"):
             bridge.call_tool("it", "hang")
         assert bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
+
+
+def test_a_function_that_never_ends_is_not_started_any_number_of_times(file: Path, gate: None):
+    with offering(file, f"def hang():\n    {HANGING}", timeout=0.05) as bridge:
+        for _ in range(8):
+            with pytest.raises(ToolTimeout):
+                bridge.call_tool("it", "hang")
+        with pytest.raises(SourceFailed, match="too many of its earlier calls"):
+            bridge.call_tool("it", "hang")
+        GATE.set()
+        hanging = [x for x in threading.enumerate() if x.name.startswith("abandoned")]
+        wait_until(lambda: not any(x.is_alive() for x in hanging), "they have ended")
+        assert not bridge.call_tool("it", "hang", timeout_seconds=20).is_error
 
 
 def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixture[str]):

@@ -115,7 +115,7 @@ class ReadSource(ABC, Generic[T]):
             SourceFailed: it took too long.
         """
         try:
-            return await run_in_thread(stamp, seconds)
+            return await run_in_thread(self.name, stamp, seconds)
         except TimeoutError as cause:
             problem = f"checking it for changes did not end within {seconds:g} s."
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause

@@ -10,10 +10,15 @@ from typing import TypeVar
 
 import anyio
 
+from ..core.errors import SourceFailed
+
 T = TypeVar("T")
+
+_MOST_ABANDONED = 8  # of one source; each holds a stack and its function's objects
 
 
 async def run_in_thread(
+    source: str,
     do: Callable[[], T],
     seconds: float,
     wait: Callable[[Future[T]], Awaitable[T]] = asyncio.wrap_future,
@@ -24,12 +29,23 @@ async def run_in_thread(
 
     Raises:
         TimeoutError: the function goes on in the background.
+        SourceFailed: too many functions of the source go on there; nothing was started.
     """
+    name = f"abandoned by {source}"
+    if sum(x.name == name for x in threading.enumerate()) >= _MOST_ABANDONED:
+        problem = "too many of its earlier calls are still running, although nobody waits for them."
+        fix = "Correct what does not end, then run the workflow again in a new process."
+        raise SourceFailed(source, problem, fix)
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # a caller that stops waiting does not stop it
-    threading.Thread(target=_settle, args=(future, do), name="user code", daemon=True).start()
-    with anyio.fail_after(seconds):
-        return await wait(future)
+    thread = threading.Thread(target=_settle, args=(future, do), name=source, daemon=True)
+    thread.start()
+    try:
+        with anyio.fail_after(seconds):
+            return await wait(future)
+    finally:
+        if not future.done():
+            thread.name = name
 
 
 def _settle(future: Future[T], do: Callable[[], T]) -> None:

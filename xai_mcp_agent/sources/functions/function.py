@@ -135,6 +135,7 @@ class FunctionCalls:
             InvalidArguments: they do not fit the function's types.
             UnknownTool: the source does not have it any more.
             ToolTimeout: it did not end in time.
+            SourceFailed: too many functions that did not end are still running.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -147,6 +148,7 @@ class FunctionCalls:
         listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
         try:
             result = await run_in_thread(
+                self._settings.name,
                 partial(function.call, invocation.arguments, call),
                 remaining_seconds(limit, anyio.current_time() - started),
                 partial(call.watch, listener),

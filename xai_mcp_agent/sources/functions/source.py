@@ -71,7 +71,8 @@ class FunctionSource(ReadSource[FunctionFile]):
     async def _read(self) -> FunctionFile:
         limit = self._settings.start_timeout_seconds
         try:
-            return await run_in_thread(partial(_read_functions, self._settings), limit)
+            read = partial(_read_functions, self._settings)
+            return await run_in_thread(self.name, read, limit)
         except TimeoutError:
             problem = f"importing {self._settings.origin} did not end within {limit:g} s."
             fix = "Move what takes long out of the top of the file, or raise `startTimeout`."

@@ -274,7 +274,8 @@ class DocumentReader:
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         """Run a function in a thread that may be abandoned: disks hang."""
-        return await run_in_thread(do, self._settings.start_timeout_seconds)
+        name, limit = self._settings.name, self._settings.start_timeout_seconds
+        return await run_in_thread(name, do, limit)
 
     def _too_slow(self, next_step: str) -> SourceFailed:
         limit = self._settings.start_timeout_seconds
