@@ -109,6 +109,13 @@ def break_the_table(file: Path) -> None:
     file.write_bytes(data.replace(table, table.replace(b"events", b"\xa4vents")))
 
 
+def lose_a_table(file: Path) -> None:
+    """Lose an entry of the schema: SQLite says only that there is no such table."""
+    with closing(sqlite3.connect(file)) as opened, opened:
+        opened.execute("PRAGMA writable_schema = ON")
+        opened.execute("DELETE FROM sqlite_master WHERE tbl_name = 'xai_mcp_events'")
+
+
 def break_a_payload(file: Path) -> None:
     """Break JSON in rows, which SQLite's check does not notice."""
     with closing(sqlite3.connect(file)) as opened, opened:
@@ -126,8 +133,8 @@ def break_a_snapshot(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "has_backup"),
     [
-        (flip_bytes, True), (break_the_table, True), (break_a_payload, True),
-        (break_a_snapshot, False),
+        (flip_bytes, True), (break_the_table, True), (lose_a_table, True),
+        (break_a_payload, True), (break_a_snapshot, False),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(

@@ -33,7 +33,7 @@ def sqlite_name(cause: Any) -> str:
     return getattr(cause, "sqlite_errorname", None) or ""
 
 
-def _is_passing(cause: Any) -> bool:
+def is_passing(cause: Any) -> bool:
     """Return whether an SQLite error may be temporary, not damage."""
     return sqlite_name(cause).startswith(_PASSING)
 
@@ -49,7 +49,7 @@ def is_sound(file: Path) -> bool:
             return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     # a message may quote bytes that are not text
     except (sqlite3.Error, UnicodeDecodeError) as cause:
-        if _is_passing(cause):
+        if is_passing(cause):
             raise
         return False
 
@@ -86,7 +86,7 @@ def back_up(file: Path) -> bool:
             return False
         os.replace(new, backup_of(file))
     except (OSError, sqlite3.Error, UnicodeDecodeError) as reason:
-        if isinstance(reason, sqlite3.DatabaseError) and not _is_passing(reason):
+        if isinstance(reason, sqlite3.DatabaseError) and not is_passing(reason):
             return False
         logger.info("%s is not backed up: %s", file, reason)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 import weakref
@@ -21,6 +22,8 @@ from .backup import (
     backup_of,
     forget_backup,
     is_due,
+    is_passing,
+    is_sound,
     set_aside,
     wait_until_free,
 )
@@ -179,10 +182,20 @@ class Store:
             with self._in_use, self._engine.connect() as connection:
                 yield connection
         except (SQLAlchemyError, UnicodeDecodeError) as raised:
-            self.is_damaged |= is_damage(raised)
-            if is_mistake(raised):
+            self.is_damaged |= is_damage(raised) or self._fails_check(raised)
+            if not self.is_damaged and is_mistake(raised):
                 raise
-            raise failure(self.place, raised) from raised
+            cause = UnreadableRow("The file is damaged.") if self.is_damaged else raised
+            raise failure(self.place, cause) from cause
+
+    def _fails_check(self, raised: Exception) -> bool:
+        """Return whether SQLite finds the file damaged after an error that may come from it."""
+        original = getattr(raised, "orig", None)  # None for a mistake of ours
+        if self.place.file is None or original is None or is_passing(original):
+            return False
+        with suppress(sqlite3.Error):
+            return not is_sound(self.place.file)
+        return False
 
     def _has_tables(self, connection: Connection) -> bool:
         """Return whether our tables exist.
