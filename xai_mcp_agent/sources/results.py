@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..core.results import TextPart, ToolResult
@@ -42,16 +41,23 @@ def result_of(value: Any) -> ToolResult:
         if len(value) > _MAX_BYTES:
             raise ResultTooLarge
         return ToolResult.of_text(value)
-    try:
-        data = to_json(value, fallback=str, inf_nan_mode="strings")
-    except PydanticSerializationError as cause:
-        if "utf-8" not in str(cause):
-            raise
-        texts = _as_texts(TypeAdapter(Any).dump_python(value))
-        data = to_json(texts, fallback=str, inf_nan_mode="strings")
+    data = json_of(value)
     if len(data) > _MAX_BYTES:
         raise ResultTooLarge
     return result_of_json(from_json(data))
+
+
+def json_of(value: Any) -> bytes:
+    """Return a value as JSON; see `result_of`."""
+    try:
+        return to_json(value, fallback=str, inf_nan_mode="strings")
+    except PydanticSerializationError as cause:
+        if "utf-8" not in str(cause):
+            raise
+        from pydantic import TypeAdapter  # here: hardly any value needs it
+
+        texts = _as_texts(TypeAdapter(Any).dump_python(value))
+        return to_json(texts, fallback=str, inf_nan_mode="strings")
 
 
 def _as_texts(value: Any) -> Any:

@@ -65,6 +65,13 @@ def test_a_result_that_cannot_be_used_is_an_error_that_says_so(running: Bridge):
         assert words in result.text
 
 
+def test_bytes_and_half_characters_come_back_as_text(running: Bridge):
+    """Python gives half characters to names of files that are not UTF-8."""
+    result = run(running, r"result = {'caf\udce9.txt': b'\xff\xfb'}")
+    assert result.structured == {"caf?.txt": "//s="}
+    assert "caf?" in run(running, r"raise ValueError('caf\udce9')").text
+
+
 def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path):
     code = "result, second = [value], 2"
     with offering(draw(tmp_path, code, outputs=("second", "result", "result"))) as bridge:

@@ -80,10 +80,10 @@ def _line(answer: JsonObject) -> bytes:
 
 def _encode(answer: JsonObject) -> bytes:
     """Encode an answer: what JSON does not know, such as dates, becomes a text."""
-    from pydantic_core import to_json  # here: an answer comes last
+    from ..results import json_of  # here: an answer comes last
 
     try:
-        return to_json(answer, fallback=str, inf_nan_mode="strings")
+        return json_of(answer)
     except Exception as cause:  # noqa: BLE001 - of a person's class
         text = f"its result cannot be turned into JSON: {type(cause).__name__}"
         fix = "Return texts, numbers, lists or dicts."
