@@ -256,6 +256,24 @@ def test_reports_wait_while_another_program_locks_the_file(tmp_path: Path):
         assert call_numbers(recorded_events(recorder)) == [1000]
 
 
+def test_reports_wait_if_another_process_takes_a_position_despite_the_lock(tmp_path: Path):
+    """As on network drives without locks."""
+    place = place_of("", tmp_path)
+    with recorder_in(place) as recorder:
+        connect(recorder)
+        settle(recorder)
+        assert place.file is not None
+        with closing(sqlite3.connect(place.file, isolation_level=None)) as other:
+            refuse = "SELECT RAISE(ABORT, 'UNIQUE constraint failed: position')"
+            insert = "BEFORE INSERT ON xai_mcp_events"
+            other.execute(f"CREATE TRIGGER taken {insert} BEGIN {refuse}; END")
+            call(recorder, 1000)
+            assert "UNIQUE" in wait_for_trouble(recorder)
+            other.execute("DROP TRIGGER taken")
+        settle(recorder)
+        assert call_numbers(recorded_events(recorder)) == [1000]
+
+
 # The writer
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import (
     DataError,
     DBAPIError,
     IntegrityError,
+    StatementError,
 )
 
 from ..core.errors import StoreFailed
@@ -84,8 +85,13 @@ def is_damage(cause: BaseException | None) -> bool:
 
 def is_mistake(cause: Exception) -> bool:
     """Return whether a bug of ours caused the error, such as a value that no database takes."""
-    is_of_database = isinstance(cause, DBAPIError)
-    return not is_damage(cause) and (not is_of_database or isinstance(cause, _MISTAKES))
+    if is_damage(cause):
+        return False
+    if not isinstance(cause, DBAPIError):
+        return isinstance(cause, StatementError)
+    # On some network drives another process takes the same position, despite the lock.
+    is_clash = isinstance(cause, IntegrityError) and "unique" in str(cause.orig).lower()
+    return isinstance(cause, _MISTAKES) and not is_clash
 
 
 def is_locked(cause: BaseException | None) -> bool:
