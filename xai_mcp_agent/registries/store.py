@@ -77,7 +77,11 @@ class RegistryStore:
         with self._errors_reported():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._db.executescript(_TABLES)
+            try:
+                self._db.executescript(_TABLES)
+            except BaseException:  # the file is no database
+                self._db.close()
+                raise
 
     def close(self) -> None:
         """Close the file."""
