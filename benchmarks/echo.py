@@ -32,12 +32,12 @@ def http_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
 
 
-def echo_calls(bridge: Bridge, count: int) -> Callable[[], None]:
+def echo_calls(bridge: Bridge, count: int, tool: str = "echo") -> Callable[[], None]:
     """Return a function that makes so many calls, one after the other, as a node does."""
 
     def call() -> None:
         for _ in range(count):
-            bridge.call_tool("echo", "echo", {"text": "hello"})
+            bridge.call_tool("echo", tool, {"text": "hello"})
 
     return call
 

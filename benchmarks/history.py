@@ -48,18 +48,20 @@ _BIG = Subject(MCP, "big")
 
 def rows() -> Iterator[Row]:
     """Measure the cost of a call, then listings, then a long history."""
-    yield _call_row("stdio", ENTRY)
-    with http_server() as url:
-        yield _call_row("HTTP", {"url": url})
+    for tool in ("read", "echo"):
+        yield _call_row("stdio", ENTRY, tool)
+        with http_server() as url:
+            yield _call_row("HTTP", {"url": url}, tool)
     for measure in (_report_rows, _listing_rows, _long_history_rows):
         with _temporary_folder() as folder:
             settings = Settings(str(folder / "mcp_settings.json"))
             yield from measure(find_place(settings, environ={}))
 
 
-def _call_row(transport: str, entry: dict[str, Any]) -> Row:
+def _call_row(transport: str, entry: dict[str, Any], tool: str) -> Row:
+    """Compare calls of a tool that only reads, or that is also noted before it is called."""
     with _bridge(entry) as bridge:
-        calls, recorder = echo_calls(bridge, _CALLS), bridge.run(_recorder)
+        calls, recorder = echo_calls(bridge, _CALLS, tool), bridge.run(_recorder)
 
         def drop_reports() -> None:
             recorder.note_call = lambda *_, **__: 0
@@ -68,7 +70,8 @@ def _call_row(transport: str, entry: dict[str, Any]) -> Row:
             del recorder.note_call, recorder.record_call
 
         calls()  # warm
-        what = f"a call over {transport}, remembered / not"
+        kind = "a reading call" if tool == "read" else "a call that may change something,"
+        what = f"{kind} over {transport}, remembered / not"
         return compare(what, calls, drop_reports, _ROUNDS, _OVERHEAD)
 
 
@@ -193,7 +196,7 @@ def _long_history_rows(place: Place) -> Iterator[Row]:
 
     def read_stats(since: datetime | None) -> None:
         store = open_history(place)
-        calls = sum(x.calls for x in store.stats(since).tools)
+        calls = sum(x.usage.calls for x in store.stats(since).tools)
         assert calls == (_EVENTS if since is None else _EVENTS - _EVENTS // 2)
         store.close()
 
