@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from ..core.events import CLOSED
 from ..core.tools import FEATURES
 from .event import Event, Subject
-from .usage import NO_USAGE, Usage
+from .usage import Usage
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would offer it. gone: its source lacks it."""
@@ -42,7 +42,7 @@ class ToolRecord:
     is_enabled: bool = True
     accepted: str = ""
     is_held: bool = False
-    usage: Usage = NO_USAGE
+    usage: Usage = field(default_factory=Usage)  # pydantic copies other defaults slowly
 
     @property
     def name(self) -> str:

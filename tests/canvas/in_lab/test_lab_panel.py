@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.support.asking_server import BOOKING, form
 from tests.support.lab import open_lab
-from tests.support.lab_canvas import Canvas
+from tests.support.lab_canvas import Canvas, wait_for_page
 from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
 from tests.support.processes import calls_in, is_running, pids_in, wait_until
@@ -127,7 +127,7 @@ def test_stop_cancels_the_call_and_the_next_question_works(
         panel.begin_anew().send("Wait.")
         wait_until(lambda: calls_in(journal) > before, "the tool waits")
         expect(panel.bar).to_contain_text("Running")
-        assert panel.mark("AgentRun").startswith("◌ running")
+        wait_for_page(lambda: panel.mark("AgentRun").startswith("◌ running"), "the node is marked")
         panel.box.press("Escape")
         assert STOPPED in panel.answer("stopped")
         assert "KeyboardInterrupt" not in panel.unfold()
