@@ -241,35 +241,29 @@ def test_a_restarted_server_gets_the_missing_reports(
     assert not any("s3cret" in x for x in warnings(caplog))
 
 
-def test_reports_wait_while_another_program_locks_the_file(tmp_path: Path):
+# As on network drives without locks, where another process may take the same position.
+TAKEN = """CREATE TRIGGER taken BEFORE INSERT ON xai_mcp_events
+BEGIN SELECT RAISE(ABORT, 'UNIQUE constraint failed: position'); END"""
+
+
+@pytest.mark.parametrize(
+    ("block", "unblock", "words"),
+    [("BEGIN IMMEDIATE", "COMMIT", "locked"), (TAKEN, "DROP TRIGGER taken", "UNIQUE")],
+    ids=["the file is locked", "another process takes the position"],
+)
+def test_reports_wait_while_another_program_prevents_writing(
+    tmp_path: Path, block: str, unblock: str, words: str
+):
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         connect(recorder)
         settle(recorder)
         assert place.file is not None
         with closing(sqlite3.connect(place.file, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
+            other.execute(block)
             call(recorder, 1000)
-            assert "locked" in wait_for_trouble(recorder)
-            other.execute("COMMIT")
-        settle(recorder)
-        assert call_numbers(recorded_events(recorder)) == [1000]
-
-
-def test_reports_wait_if_another_process_takes_a_position_despite_the_lock(tmp_path: Path):
-    """As on network drives without locks."""
-    place = place_of("", tmp_path)
-    with recorder_in(place) as recorder:
-        connect(recorder)
-        settle(recorder)
-        assert place.file is not None
-        with closing(sqlite3.connect(place.file, isolation_level=None)) as other:
-            refuse = "SELECT RAISE(ABORT, 'UNIQUE constraint failed: position')"
-            insert = "BEFORE INSERT ON xai_mcp_events"
-            other.execute(f"CREATE TRIGGER taken {insert} BEGIN {refuse}; END")
-            call(recorder, 1000)
-            assert "UNIQUE" in wait_for_trouble(recorder)
-            other.execute("DROP TRIGGER taken")
+            assert words in wait_for_trouble(recorder)
+            other.execute(unblock)
         settle(recorder)
         assert call_numbers(recorded_events(recorder)) == [1000]
 

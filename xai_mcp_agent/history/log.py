@@ -141,8 +141,9 @@ class EventLog:
         `bodies` are definitions as JSON text by their digests; existing ones are left alone.
         """
         fold = self.state
-        about = {x.subject for x in new}
-        numbers = self.add_subjects(connection, about | {x.anchor for x in about})
+        # Sources first: they are in most rows, and SQLite stores small numbers in fewer bytes.
+        about = dict.fromkeys([*(x.subject.anchor for x in new), *(x.subject for x in new)])
+        numbers = self.add_subjects(connection, about)
         self._add_runs(connection, {x.run or run: x.time for x in new})
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
