@@ -13,6 +13,8 @@ ANSWER = "Moby-Dick"
 _NODES = {"AgentUseMCPTools": "usemcp", "AgentInit": "agentinit", "AgentRun": "agentrun"}
 """The nodes, each with the letters that it is searched by."""
 _GAP = 25
+_SELECTED = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
+  .getModel().getSelectedEntities().length"""
 
 
 def draw(canvas: Canvas) -> None:
@@ -22,8 +24,10 @@ def draw(canvas: Canvas) -> None:
     canvas.close_panel()
     Panel(canvas).close()
     mouse = Mouse(canvas)
-    # Both are selected in an empty workflow, and would be moved together.
+    # Both nodes of an empty workflow are selected, once it is loaded, and would be moved together.
+    canvas.wait_for(f"{_SELECTED} === 2")
     mouse.click(400, 500)
+    canvas.wait_for(f"{_SELECTED} === 0")
     mouse.move("Finish", 965, 162)
     for source, node in pairwise(("Start", *_NODES)):
         mouse.pull_node(node, _NODES[node], source, _GAP)
