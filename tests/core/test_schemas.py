@@ -24,6 +24,8 @@ from xai_mcp_agent.core.schemas import (
 )
 
 TEXT, INTEGER = {"type": "string"}, {"type": "integer"}
+# How pydantic, and so most Python servers, write `list[str] | None`.
+OPTIONAL_TEXTS = {"anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}]}
 ADD = {
     "type": "object",
     "properties": {"a": INTEGER, "b": {"type": "integer", "default": 1}},
@@ -73,6 +75,8 @@ def test_text_is_read_as_the_value_its_schema_asks_for():
         ("1, 2", {"type": "array", "items": INTEGER}, [1, 2]), ("[1]", {"type": "array"}, [1]),
         ('{"a": 1}', {"type": "object"}, {"a": 1}), ("not json", {"type": "object"}, "not json"),
         ("3", {}, 3), ("hello", {}, "hello"), ("5", {"anyOf": [INTEGER, {"type": "null"}]}, 5),
+        ("2024, 7", OPTIONAL_TEXTS, ["2024", "7"]), ("null", OPTIONAL_TEXTS, None),
+        ('{"A": 1, "B": 2}', {"type": ["boolean", "object", "array"]}, {"A": 1, "B": 2}),
     ]  # fmt: skip
     for text, spec, value in rows:
         read = value_from_text(text, spec)

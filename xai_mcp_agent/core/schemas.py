@@ -262,26 +262,29 @@ def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> Json
     return {name: x for name, x in arguments.items() if x is not None or not is_idle(name)}
 
 
-def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
+def value_from_text(text: str, spec: JsonObject) -> Any:
     """Read typed text as the value its schema asks for; text that does not fit stays text.
 
     `"3"` becomes 3 if the schema has a number and stays `"3"` if it has a string; arrays take JSON
     or comma-separated items.
     """
-    types = types_of(spec)
-    if "string" in types and text.strip() != "null":
+    types, word = types_of(spec), text.strip()
+    if "string" in types and word != "null":
         return text
-    if "array" in types and not text.lstrip().startswith("["):
-        items = as_object(spec.get("items"))
-        return [value_from_text(x.strip(), items) for x in text.split(",") if x.strip()]
+    is_boolean = "boolean" in types and word.lower() in ("true", "false")
     try:
-        value = json.loads(text.strip().lower() if "boolean" in types else text)
+        value = json.loads(word.lower() if is_boolean else text)
         json.dumps(value, allow_nan=False)  # Python also reads `NaN` and `1e999`
+        kind = json_type(value)
+        if not types or kind in types or (kind == "integer" and "number" in types):
+            return value
     except (ValueError, RecursionError):
-        return text
-    kind = json_type(value)
-    fits = not types or kind in types or (kind == "integer" and "number" in types)
-    return value if fits else text
+        pass
+    if "array" in types and not word.startswith("["):
+        # An optional list has its items in a choice: `{"anyOf": [{"type": "array", ...}, ...]}`.
+        items = next((as_object(x["items"]) for x in variants(spec) if "items" in x), JsonObject())
+        return [value_from_text(x.strip(), items) for x in text.split(",") if x.strip()]
+    return text
 
 
 # Examples
