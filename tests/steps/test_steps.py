@@ -16,7 +16,9 @@ from xai_mcp_agent.steps.reading import BadStep, read_path, read_step
 from xai_mcp_agent.steps.references import First, Joined, Number, Reference, Step, step_text
 from xai_mcp_agent.steps.results import NotInResult, StepResult, fill
 
-BOOKS = StepResult({"books": [{"id": 14, "odd name": "x"}], "total": 1}, "library/search_books")
+BOOKS = StepResult(
+    {"books": [{"id": 14, "odd name": "x"}], "total": 1, "is_open": True}, "library/search_books"
+)
 LOAN = StepResult("Lent book 14 to Ada until 2026-12-01. Bye.", "library/lend")
 WRAPPED = StepResult({"result": [{"id": 3}]}, "library/list")
 RESULTS = [BOOKS, LOAN, WRAPPED]
@@ -94,12 +96,13 @@ def test_each_reference_becomes_its_part_of_the_results(source: Any, value: Any)
     [
         (
             Reference(0, ("id",)),
-            "The result of library/search_books has no `id`; it has `books`, `total`.",
+            "The result of library/search_books has no `id`; it has `books`, `total`, `is_open`.",
         ),
         (Reference(0, ("books", 0, "id", "x")), "`books[0].id` in the result of library/search"),
         (Reference(1, after="since "), "does not contain the words 'since '"),
         (Reference(7), "`results[7]` is not wired; 3 wires lead"),
         (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
+        (Number(Reference(0, ("is_open",))), "is not a number: 'True'"),
     ],
 )
 def test_the_error_about_a_missing_part_lists_the_existing_ones(source: Any, words: str):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import XaiMcpError
-from ..core.json import as_object, is_list, is_object
+from ..core.json import as_object, is_list, is_object, json_type
 from ..core.results import ToolResult
 from .references import (
     RESULTS,
@@ -197,13 +198,11 @@ def _split(text: str, words: str, name: str) -> tuple[str, str]:
 
 
 def _number(value: Any, reference: Reference, results: Sequence[StepResult]) -> Any:
-    if isinstance(value, int | float):
-        return value
-    try:
-        number = json.loads(str(value).strip())
-    except ValueError:
-        number = None
-    if isinstance(number, int | float) and not isinstance(number, bool):
+    number = value
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            number = json.loads(value.strip())
+    if json_type(number) in ("integer", "number"):
         return number
     name = results[reference.result].name
     raise NotInResult(
