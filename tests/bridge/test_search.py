@@ -18,7 +18,7 @@ from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_end
 from tests.support.fault_server import catalog_entry, entry, tool
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
-from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
+from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError
 from xai_mcp_agent.search import embeddings, live
 from xai_mcp_agent.views.search import match_json, match_text
 
@@ -46,7 +46,7 @@ def endpoint() -> Generator[EmbeddingsEndpoint]:
         yield endpoint
 
 
-def names(ranked: list[Ranked[Tool]]) -> list[str]:
+def names(ranked: list[Ranked]) -> list[str]:
     return [str(x.tool.key) for x in ranked]
 
 

@@ -23,13 +23,13 @@ def intent(text: str, uses: int = 1) -> Intent:
     return Intent(Counter(terms(text)), uses)
 
 
-def rank(query: str, *tools: Tool, remembered: Any = None, **options: Any) -> list[Ranked[Tool]]:
+def rank(query: str, *tools: Tool, remembered: Any = None, **options: Any) -> list[Ranked]:
     limit = options.pop("limit", 10)
     usage = Remembered(remembered or {})
     return Ranking(**options).rank(ToolIndex(tools), query, limit, remembered=usage)
 
 
-def sources(results: Sequence[Ranked[Tool]]) -> list[str]:
+def sources(results: Sequence[Ranked]) -> list[str]:
     return [x.tool.source for x in results]
 
 
@@ -77,20 +77,16 @@ def test_a_trusted_tool_comes_first_among_equals_even_from_below_the_limit() -> 
 
 
 def test_rules_change_scores_and_reasons_but_bring_no_blocked_tool_back() -> None:
-    def last_first(_: str, results: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [replace(x, score=n + 1.0) for n, x in enumerate(results)]
+    def reverse(ranked: Ranked) -> Ranked:
+        return replace(ranked, score=1 / ranked.score, reasons=("put behind others",))
 
-    def explain(query: str, results: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [replace(x, reasons=(f"asked: {query}",)) for x in results]
-
-    options: dict[str, Any] = {"rules": (last_first, explain)}
     before = rank("close issue", CREATE, CLOSE, WEATHER)
-    results = rank("close issue", CREATE, CLOSE, WEATHER, **options)
+    results = rank("close issue", CREATE, CLOSE, WEATHER, prefer=reverse)
     assert [x.tool for x in results] == [x.tool for x in before][::-1]
     assert results[0].score == 1
-    assert all(x.reasons == ("asked: close issue",) for x in results)
-    options["preferences"] = Preferences(blocked=("s",))
-    assert rank("issue", CREATE, CLOSE, **options) == []
+    assert all(x.reasons == ("put behind others",) for x in results)
+    blocked = Preferences(blocked=("s",))
+    assert rank("issue", CREATE, CLOSE, prefer=reverse, preferences=blocked) == []
 
 
 def test_confidence_grows_with_the_lead_and_with_the_coverage_of_the_request() -> None:

@@ -41,7 +41,7 @@ from ..search.results import SelectedTool
 from .arguments import parse_arguments
 from .toolsets import Available, FixedToolset
 
-Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
+Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked]]]
 """Finds the tools that match a request, best first, up to a count."""
 Select: TypeAlias = Callable[[str, Mapping[ToolKey, Tool]], Awaitable[SelectedTool | None]]
 """Returns the tool that matches a request best."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
@@ -208,12 +208,9 @@ class OperationContext:
 
     def ranking(self, preferences: Preferences) -> Ranking:
         """Return the order of search results, by preferences and rules."""
-        gate, caller = self.engine.rules, self.caller
-
-        def prefer(query: str, ranked: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-            return [_by_rules(x, gate, caller) for x in ranked]
-
-        return Ranking(preferences, (prefer,) if gate.may_prefer else ())
+        gate = self.engine.rules
+        prefer = partial(_by_rules, gate=gate, caller=self.caller) if gate.may_prefer else None
+        return Ranking(preferences, prefer)
 
     def search_for(self, preferences: Preferences) -> Search:
         """Return the caller's search, which knows its toolbelt's past uses."""
@@ -221,9 +218,7 @@ class OperationContext:
         ranking = self.ranking(preferences)
         engine.usage.follow(toolbelt)
 
-        async def search(
-            query: str, among: Mapping[ToolKey, Tool], limit: int
-        ) -> Sequence[Ranked[Tool]]:
+        async def search(query: str, among: Mapping[ToolKey, Tool], limit: int) -> Sequence[Ranked]:
             uses = await engine.usage.remembered(toolbelt)
             return await engine.search.search(query, among, limit, ranking, uses)
 
@@ -261,11 +256,10 @@ class OperationContext:
         return self.engine.approvals.verdict(tool, self.caller).word == "deny"
 
 
-def _by_rules(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
+def _by_rules(ranked: Ranked, gate: RuleGate, caller: Caller) -> Ranked:
     """Return a result with its score moved by the rules that prefer its tool."""
-    tool = cast(Tool | JsonObject, ranked.tool)
-    ruling = gate.ruling(tool, caller) if isinstance(tool, Tool) else None
-    if ruling is None or not ruling.prefer:
+    ruling = gate.ruling(ranked.tool, caller)
+    if not ruling.prefer:
         return ranked
     verb = "preferred" if ruling.prefer > 0 else "put behind others"
     reasons = (*ranked.reasons, f"{verb} by the rule {', '.join(ruling.preferred_by)!r}")

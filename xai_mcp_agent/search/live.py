@@ -62,7 +62,7 @@ class ToolSearch:
         limit: int,
         ranking: Ranking | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
-    ) -> RankedTools[Tool]:
+    ) -> RankedTools:
         """Return the tools that fit best, best first, with a note about what the search lacked.
 
         It waits some seconds for missing vectors.
@@ -75,7 +75,7 @@ class ToolSearch:
         if self._dense is not None:
             await anyio.to_thread.run_sync(self._wait_for_vectors, query, abandon_on_cancel=True)
 
-        def rank() -> RankedTools[Tool]:
+        def rank() -> RankedTools:
             # Again: drawn tools are in no catalog, locked tools are shown in an earlier version,
             # and another search may have put other tools with their keys.
             index, among = self._in_thread_put(tools.values()), tools.keys()

@@ -12,7 +12,7 @@ from .ranking import Ranked
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTool(Ranked[Tool]):
+class FoundTool(Ranked):
     """A tool that fits, with its entry in the catalog."""
 
     entry: CatalogEntry
@@ -51,4 +51,4 @@ class SelectedTool:
     tool: Tool
     confidence: float
     reasons: tuple[str, ...]
-    alternatives: tuple[Ranked[Tool], ...] = ()
+    alternatives: tuple[Ranked, ...] = ()
