@@ -128,11 +128,6 @@ class Catalog:
             raise UnknownTool(f"{source} has no tool {name!r}. {hint}")
         return tool
 
-    def find(self, name: str, sources: Iterable[str]) -> ToolKey | None:
-        """Return the tool of that name from the first of these sources that has it."""
-        tools = (self.tool(source, name) for source in sources)
-        return next((tool.key for tool in tools if tool is not None), None)
-
     def digest(self, tool: Tool) -> str:
         """Return the digest of the tool's definition; usually the writer thread computed it."""
         if not (digest := self._cached_digest(tool)):
@@ -146,13 +141,6 @@ class Catalog:
         if len(new) > _MOST_DIGESTS_ON_LOOP:
             digests = await anyio.to_thread.run_sync(_digests_of, new)
             self._digests |= {x.key: (x, y) for x, y in zip(new, digests, strict=True)}
-
-    def entry(self, key: ToolKey) -> CatalogEntry | None:
-        """Return the entry of a tool, or None if it does not exist and has no record."""
-        tool, record = self.get(key), self._records.get(key)
-        if tool is not None:
-            return CatalogEntry(key, tool, record)
-        return record and CatalogEntry(key, None, record)
 
     def entry_of(self, tool: Tool) -> CatalogEntry:
         """Return the entry of this tool."""

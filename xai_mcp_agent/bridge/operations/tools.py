@@ -192,8 +192,7 @@ class Tools(OperationContext):
         """
         names, catalog = list(servers), self.engine.catalog
         await self.wait_for(*(name for name in names if not catalog.tools(name)))
-        key = catalog.find(tool, names)
-        return key.source if key else None
+        return next((name for name in names if catalog.tool(name, tool)), None)
 
     async def call_tool(
         self,
