@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from xai_mcp_agent.agent.text_protocol import describe_tools
-from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
+from xai_mcp_agent.catalog.definitions import ToolDefinition
 from xai_mcp_agent.core.names import ShownNames
-from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.core.provider_schema import FunctionSpec, function_spec
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.search import ToolIndex
 from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, search_answer
@@ -129,7 +129,7 @@ def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
             key = ToolKey("mcp", x["server"], x["id"])
         keys.add(key)
         tool = Tool(key, x["description"], x["input_schema"])
-        result.append(definition_of(names.show(key), tool))
+        result.append(ToolDefinition(tool, function_spec(names.show(key), tool)))
     return result
 
 
@@ -182,7 +182,8 @@ class _OurRequests:
     def __init__(self, tools: Sequence[Json]) -> None:
         own = definitions(tools)
         self._index = ToolIndex([x.tool for x in own])
-        self._available = (*(definition_of(x.name, x) for x in META_TOOLS), *own)
+        meta_tools = (ToolDefinition(x, function_spec(x.name, x)) for x in META_TOOLS)
+        self._available = (*meta_tools, *own)
         self._by_key = {x.tool.key: x for x in own}
         self.everything = [_fields(x.function) for x in own]
         self.before = self._show([])

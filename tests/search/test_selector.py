@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import Tool, ToolKey
-from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
+from xai_mcp_agent.catalog.definitions import ToolDefinition
+from xai_mcp_agent.core.provider_schema import function_spec
 from xai_mcp_agent.search.meta_tools import META_TOOLS
 from xai_mcp_agent.search.selector import BudgetSelector, Selection
 from xai_mcp_agent.search.shortening import MAX_STEPS, shorten
 
-META = [definition_of(x.name, x) for x in META_TOOLS]
+META = [ToolDefinition(x, function_spec(x.name, x)) for x in META_TOOLS]
 PARAMETER = {
     "type": "string",
     "title": "City",
@@ -33,7 +34,8 @@ def tool(name: str, parameters: int = 3, *, kind: str = "mcp", words: int = 60) 
     }
     text = f"Does {name}. {'More words follow here. ' * (words // 4)}"
     source, shown_name = ("s", f"s_{name}") if kind == "mcp" else ("", name)
-    return definition_of(shown_name, Tool(ToolKey(kind, source, name), text.strip(), schema))
+    listed = Tool(ToolKey(kind, source, name), text.strip(), schema)
+    return ToolDefinition(listed, function_spec(shown_name, listed))
 
 
 def selector(budget: int, *always_shown: str) -> BudgetSelector:
@@ -157,8 +159,8 @@ def test_a_parameter_may_have_the_name_of_a_json_schema_keyword():
         },
         "required": ["title", "description"],
     }
-    definition = definition_of("t", Tool(ToolKey("mcp", "s", "t"), "Does.", schema))
-    for form in forms(definition):
+    listed = Tool(ToolKey("mcp", "s", "t"), "Does.", schema)
+    for form in forms(ToolDefinition(listed, function_spec("t", listed))):
         properties = form.function.parameters["properties"]
         assert [*properties] == ["title", "description"]
         assert properties["title"]["enum"] == ["description"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio.lowlevel
 
@@ -29,10 +29,17 @@ class ToolDefinition:
     `tokens` is an estimate, rather too high than too low.
     """
 
-    name: str
     tool: Tool
     function: FunctionSpec
-    tokens: int
+    tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", tokens_of(self.function))
+
+    @property
+    def name(self) -> str:
+        """The shown name."""
+        return self.function.name
 
 
 class Definitions:
@@ -57,20 +64,11 @@ class Definitions:
         return tuple(definitions)
 
     def _make(self, name: str, tool: Tool) -> ToolDefinition:
-        definition = self._definitions[tool.key, name] = definition_of(name, tool)
+        definition = ToolDefinition(tool, function_spec(name, tool))
+        self._definitions[tool.key, name] = definition
         if len(self._definitions) > _MOST_DEFINITIONS:
             del self._definitions[next(iter(self._definitions))]
         return definition
-
-
-def definition_of(name: str, tool: Tool) -> ToolDefinition:
-    """Return the definition of a tool under a shown name."""
-    return _define(tool, function_spec(name, tool))
-
-
-def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolDefinition:
-    """Return the definition of the same tool with another function."""
-    return _define(definition.tool, function)
 
 
 def tokens_of(function: FunctionSpec) -> int:
@@ -78,7 +76,3 @@ def tokens_of(function: FunctionSpec) -> int:
     parts = {x: getattr(function, x) for x in ("name", "description", "parameters")}
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return _FRAME_TOKENS + tokens_at_most(text)
-
-
-def _define(tool: Tool, function: FunctionSpec) -> ToolDefinition:
-    return ToolDefinition(function.name, tool, function, tokens_of(function))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..catalog.definitions import ToolDefinition, definition_with
+from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject, as_list, as_object
 from ..core.provider_schema import FunctionSpec
 from ..core.schemas import rewrite
@@ -69,7 +69,7 @@ def shorten(definition: ToolDefinition, step: int) -> ToolDefinition:
     It never gets longer. Each step turns a huge one into the outline.
     """
     shorten_function = _outline if definition.tokens > _HUGE_TOKENS else _STEPS[step - 1]
-    shorter = definition_with(definition, shorten_function(definition.function))
+    shorter = replace(definition, function=shorten_function(definition.function))
     return shorter if shorter.tokens < definition.tokens else definition
 
 
