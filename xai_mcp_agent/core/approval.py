@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .errors import XaiMcpError
 from .json import JsonObject
@@ -16,8 +16,6 @@ from .tools import ToolAnnotations, ToolKey
 if TYPE_CHECKING:
     import anyio
     from pydantic import TypeAdapter
-
-T = TypeVar("T")
 
 ApprovalScope: TypeAlias = Literal["once", "run", "always", "no"]
 """once: this call. run: this tool until the run ends. always: never ask again. no: refused."""
@@ -197,7 +195,7 @@ class RunFacts:
 
     def to_json(self) -> JsonObject:
         """Return the facts as JSON, for `from_json`."""
-        return _adapter(RunFacts).dump_python(self, mode="json")
+        return _facts_adapter().dump_python(self, mode="json")
 
     @staticmethod
     def from_json(value: JsonObject) -> RunFacts:
@@ -206,7 +204,7 @@ class RunFacts:
         Raises:
             ValueError: the value is something else.
         """
-        return _adapter(RunFacts).validate_python(value)
+        return _facts_adapter().validate_python(value)
 
     def merge(self, before: RunFacts) -> None:
         """Add the facts from before the run was resumed; of two counts, keep the higher one."""
@@ -217,8 +215,8 @@ class RunFacts:
 
 
 @cache
-def _adapter(cls: type[T]) -> TypeAdapter[T]:
+def _facts_adapter() -> TypeAdapter[RunFacts]:
     # Imported here because few runs are read from a file.
     from pydantic import TypeAdapter
 
-    return TypeAdapter(cls)
+    return TypeAdapter(RunFacts)

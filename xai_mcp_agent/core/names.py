@@ -21,13 +21,13 @@ _SEPARATORS, _AROUND = re.compile(r"[-_.\s]+"), re.compile("_?/_?")
 # Letters and digits that look the same in most fonts.
 _LOOKS_LIKE = {
     letter: plain
-    for plain, fold_letters in {
+    for plain, lookalikes in {
         "a": "аαɑᴀ", "b": "ьβƅʙв", "c": "сϲᴄ", "d": "ԁɗđᴅ", "e": "еєεҽᴇ", "f": "ẝꜰϝ",
         "g": "ɡցɢγ", "h": "һհħʜн", "i": "іιıɩɪ", "j": "јյϳᴊ", "k": "кκᴋ", "l": "ӏłʟ1", "m": "мᴍ",
         "n": "ոηпɴ", "o": "оοσօøᴏ0", "p": "рρᴘ", "q": "ԛգ", "r": "гʀ", "s": "ѕꜱ", "t": "тτᴛ",
         "u": "υսμᴜ", "v": "ѵνᴠ", "w": "ԝωաᴡ", "x": "хχ", "y": "уүʏ", "z": "ᴢ",
     }.items()
-    for letter in fold_letters
+    for letter in lookalikes
 }  # fmt: skip
 _SAME = str.maketrans(_LOOKS_LIKE)
 # Invisible letters and signs, besides marks and controls.

@@ -127,12 +127,12 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     single = [_texts_between(x)[0] for x in wild if len(_texts_between(x)) == 1]
     several = [x for x in wild if len(_texts_between(x)) > 1]
 
-    def is_match(looks: Looks) -> bool:
-        if any(x in looks.letters for x in plain) or any(x in looks.words for x in single):
+    def is_match(name: Looks) -> bool:
+        if any(x in name.letters for x in plain) or any(x in name.words for x in single):
             return True
         if not (several or regexes):
             return False
-        lines = looks.words.split("\n")[1:-1]
+        lines = name.words.split("\n")[1:-1]
         return any(any(_fits(x, y) for y in lines) for x in several) or any(
             any(map(x, lines)) for x in regexes
         )

@@ -65,12 +65,12 @@ def escape_hidden(text: str, keep: str = "") -> str:
         return text
     hidden = {x.start() for x in _HIDDEN.finditer(text)}
 
-    def escape_hidden(match: re.Match[str]) -> str:
+    def escape(match: re.Match[str]) -> str:
         x = match[0]
         is_plain = x in keep or (x.isprintable() and match.start() not in hidden)
-        return x if is_plain else _escape(x)
+        return x if is_plain else x.encode("unicode_escape", "surrogatepass").decode()
 
-    return _NOT_PLAIN.sub(escape_hidden, text)
+    return _NOT_PLAIN.sub(escape, text)
 
 
 def visible_text(text: str, at_most: int) -> str:
@@ -88,10 +88,7 @@ def count_hidden(text: str) -> int:
 
 def is_visible(text: str) -> bool:
     """Return whether the text has no hidden and no control characters."""
-    if not _PLAIN.search(text):
-        return True
-    clean = _LINE_ENDS.sub("\n", text)
-    return not _CONTROLS.search(clean) and (clean.isascii() or not _HIDDEN.search(clean))
+    return not _PLAIN.search(text) or visible(text) == _LINE_ENDS.sub("\n", text)
 
 
 def parameter_name(name: str) -> str:
@@ -112,10 +109,6 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
         return arguments
     own = {parameter_name(x): x for x in _parameters_in(schema)}
     return _with_names(arguments, own)
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def _has_renamed(value: Any) -> bool:

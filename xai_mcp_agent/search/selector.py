@@ -130,7 +130,7 @@ class BudgetSelector:
         newest = {x.tool.key: x for x in in_run[-self._max_count :]}
         recent, too_old = self._fit_run_tools(newest, self._budget - _tokens(core))
         deferred = tuple(x for key, x in parts.others.items() if key not in newest)
-        # ShownTool tools keep their place, for the service's cache.
+        # Shown tools keep their place, for the service's cache.
         by_key = {x.definition.tool.key: x for x in (*core, *recent)}
         self._order = dict.fromkeys((*(x for x in self._order if x in by_key), *by_key))
         shown = tuple(by_key[x] for x in self._order)

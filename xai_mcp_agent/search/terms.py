@@ -44,7 +44,7 @@ _ENDINGS = """
     ions ance ence ate ing ion ers ors ity ive al ed er ly or e y
 """
 # Verbs with the same meaning, by line. Names of things mislead more than they help.
-SYNONYMS = """
+_SYNONYMS = """
     create add new insert register
     delete remove erase clear drop cancel
     fetch retrieve read obtain return
@@ -155,9 +155,9 @@ _split_short = lru_cache(maxsize=20_000)(_split)
 
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
-    synonyms: dict[str, tuple[str, ...]] = {}
-    for line in SYNONYMS.strip().splitlines():
+    others: dict[str, tuple[str, ...]] = {}
+    for line in _SYNONYMS.strip().splitlines():
         group = terms(line)
         for term in group:
-            synonyms[term] = tuple(x for x in group if x != term)
-    return synonyms
+            others[term] = tuple(x for x in group if x != term)
+    return others

@@ -114,14 +114,8 @@ class Secrets:
                 text = text.replace(form, MASK)
         return text
 
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __bool__(self) -> bool:
-        return True
-
     def __repr__(self) -> str:
-        return f"<Secrets: {len(self)} known>"
+        return f"<Secrets: {len(self.texts)} known>"
 
     def _current_forms(self) -> list[str]:
         count, forms = self._forms
