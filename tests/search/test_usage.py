@@ -33,9 +33,8 @@ class Bridge:
     """The parts of a bridge that are needed here: its recorder, and its usage memory."""
 
     def __init__(self, place: Place, *, learns: bool = True) -> None:
-        self.warnings: list[str] = []
         self.recorder = HistoryRecorder(place, str, warn=lambda _: None)
-        self.usage = UsageMemory(self.recorder, learns=learns, warn=self.warnings.append)
+        self.usage = UsageMemory(self.recorder, learns=learns)
 
     def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
         self.usage.learn(toolbelt, key, texts)
@@ -136,18 +135,18 @@ def test_the_settings_and_a_variable_switch_learning_off(monkeypatch: pytest.Mon
 
 
 async def test_without_a_history_nothing_is_remembered_and_one_warning_says_so(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "history.db").mkdir()
     bridge = Bridge(place_of(tmp_path / "history.db", tmp_path))
     with anyio.fail_after(_SECONDS):
-        while not bridge.warnings:
+        while not caplog.messages:
             bridge.learn(LEDGER.key, "How much did we spend?")
             bridge.usage.follow("default")
             assert not await bridge.usage.remembered("default")
     bridge.usage.follow("default")
     assert not await bridge.usage.remembered("default")
-    (warning,) = bridge.warnings
+    (warning,) = caplog.messages
     assert "without what they were used for" in warning
     bridge.recorder.close(0)
 

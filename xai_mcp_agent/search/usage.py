@@ -34,8 +34,8 @@ _DEFAULT_TOOLBELT = "default"
 _HALF_LIFE = timedelta(days=30)
 # How long a search waits for the store, which answers in milliseconds unless it is locked.
 _PATIENCE_SECONDS = 0.3
-FRESH_SECONDS = 10.0
-"""Limit for requests that others have forgotten meanwhile, in a long run."""
+# Limit for requests that others have forgotten meanwhile, in a long run.
+_FRESH_SECONDS = 10.0
 SAME_REQUEST_SECONDS = 600.0
 """A tool that is called again and again for one request was useful for it once."""
 _MAX_NEWS = 1000  # requests that were just learned
@@ -93,38 +93,34 @@ class _Scope:
     began: float = -math.inf  # the last reading
 
 
-@dataclass
 class UsageMemory:
     """Requests that the tools of one bridge were used for, on the bridge's loop.
 
-    If the history cannot be read there are none, and `warn` is called once. Without `learns`
-    nothing is remembered or learned.
+    If the history cannot be read there are none, and one warning says so. Without `learns` nothing
+    is remembered or learned.
     """
 
-    recorder: HistoryRecorder
-    learns: bool = True
-    warn: Callable[[str], None] = logger.warning
-    _has_warned: bool = False
-    _scopes: dict[str, _Scope] = field(default_factory=dict[str, _Scope])
-    _news: dict[tuple[str, ToolKey, int], float] = field(
-        default_factory=dict[tuple[str, ToolKey, int], float]
-    )
+    def __init__(self, recorder: HistoryRecorder, *, learns: bool = True) -> None:
+        self._recorder, self._learns = recorder, learns
+        self._has_warned = False
+        self._scopes = defaultdict[str, _Scope](_Scope)
+        self._news: dict[tuple[str, ToolKey, int], float] = {}
 
     def learn(self, toolbelt: str, key: ToolKey, requests: Iterable[str]) -> None:
         """Remember that a tool served requests in these words. Returns at once.
 
         The same is learned once in ten minutes. Possible secrets are not stored; see `mask_speech`.
         """
-        if not self.learns or key.kind == META.name:
+        if not self._learns or key.kind == META.name:
             return
         toolbelt = toolbelt or _DEFAULT_TOOLBELT
         new = [x for x in dict.fromkeys(requests) if _asks(x) and self._is_new(toolbelt, key, x)]
         if new:
-            self.recorder.learn(tool_subject(key), toolbelt, new)
+            self._recorder.learn(tool_subject(key), toolbelt, new)
 
     def follow(self, toolbelt: str) -> None:
         """Start reading the remembered requests, at the start of a run. Returns at once."""
-        if self.learns:
+        if self._learns:
             self._read(toolbelt or _DEFAULT_TOOLBELT)
 
     async def remembered(self, toolbelt: str) -> Remembered:
@@ -132,11 +128,11 @@ class UsageMemory:
 
         It waits a moment for the store at most, and otherwise returns the earlier state.
         """
-        if not self.learns:
+        if not self._learns:
             return NOTHING_REMEMBERED
         toolbelt = toolbelt or _DEFAULT_TOOLBELT
-        scope = self._scopes.setdefault(toolbelt, _Scope())
-        if time.monotonic() - scope.began > FRESH_SECONDS:
+        scope = self._scopes[toolbelt]
+        if time.monotonic() - scope.began > _FRESH_SECONDS:
             self._read(toolbelt)
         if scope.reading is not None:
             seconds = scope.began + _PATIENCE_SECONDS - time.monotonic()
@@ -152,10 +148,10 @@ class UsageMemory:
         return is_new
 
     def _read(self, toolbelt: str) -> None:
-        scope = self._scopes.setdefault(toolbelt, _Scope())
+        scope = self._scopes[toolbelt]
         if scope.reading is None:
             state = scope.state
-            request = self.recorder.read(lambda x: _read(x, toolbelt, state), None)
+            request = self._recorder.read(lambda x: _read(x, toolbelt, state), None)
             scope.began, scope.reading = time.monotonic(), asyncio.wrap_future(request)
             scope.reading.add_done_callback(lambda x: self._take(scope, x))
 
@@ -167,7 +163,7 @@ class UsageMemory:
             logger.debug("The requests that tools were used for cannot be read", exc_info=reason)
             if not self._has_warned:
                 self._has_warned = True
-                self.warn(f"Tools are found without what they were used for before: {reason}")
+                logger.warning("Tools are found without what they were used for before: %s", reason)
         elif (result := reading.result()) is not None:
             scope.remembered, scope.state = result
 
