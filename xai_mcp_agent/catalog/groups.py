@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -59,18 +59,23 @@ class ToolGroup:
             if x not in self._kinds
         )
 
-    def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+    def describe_unmatched(
+        self, tools: Sequence[Tool], failed: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """Return a line for each tool, included or excluded by name, that does not exist.
 
-        `tools` are all tools of its sources. A misspelt `exclude` leaves its tool in the group.
+        `tools` are all tools of its sources, except `failed` ones, which may have any tool. A
+        misspelt `exclude` leaves its tool in the group.
         """
         keys = {(x.source, x.name) for x in tools}
         lines = [
             f"The group {self.name!r} names the tool {f'{source}/{name}'!r}, which does not exist. "
             f"{did_you_mean(name, _some(x.name for x in tools if x.source == source))}".rstrip()
             for source, name in self._settings.include
-            if source in self._kinds and (source, name) not in keys
+            if source in self._kinds and source not in failed and (source, name) not in keys
         ]
+        if any(x in failed for x in self.sources):
+            return tuple(lines)
         lines += [
             f"The group {self.name!r} excludes {pattern!r}, which does not exist."
             for pattern, fit in self._exclude.items()
@@ -202,10 +207,12 @@ class ToolChoice:
         """Return the tools that are in the toolbelt."""
         return tools if self.is_everything else [x for x in tools if self.has(x)]
 
-    def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """Return lines about names that match nothing; `tools` are all of its sources."""
+    def describe_unmatched(
+        self, tools: Sequence[Tool], failed: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Return lines about names that match nothing; see `ToolGroup.describe_unmatched`."""
         lines = [line for x in self.groups for line in x.describe_unknown()]
-        lines += [line for x in self.groups for line in x.describe_unmatched(tools)]
+        lines += [line for x in self.groups for line in x.describe_unmatched(tools, failed)]
         for name, chosen in self.filters.items():
             part = list(filter(self.part(name), tools))
             lines += [f"{name} has no tool {x}" for x in chosen.describe_unmatched(part)]

@@ -76,16 +76,16 @@ class Search(Tools):
             keys = [x for x in keys if x in now_usable]
         end = None if limit is None else offset + limit
         page = [entries[x] for x in keys[offset:end]]
-        notes = () if choice is None else self._notes_on(choice)
+        notes = () if choice is None else self._notes_on(choice, failed)
         trouble = self.engine.decisions.why_unknown()
         return ToolListing(page, len(keys), failed, notes, trouble)
 
-    def _notes_on(self, choice: ToolChoice) -> Sequence[str]:
+    def _notes_on(self, choice: ToolChoice, failed: Collection[str]) -> Sequence[str]:
         if not choice.groups:
             return ()
         catalog = self.engine.catalog
         tools = [x for name in choice.all_sources for x in catalog.tools(name)]
-        return choice.describe_unmatched(tools)
+        return choice.describe_unmatched(tools, failed)
 
     async def search_tools(
         self,
