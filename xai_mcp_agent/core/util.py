@@ -71,6 +71,7 @@ def starter_folder() -> Path:
     return packaged if packaged.is_dir() else _ENGINE_FOLDER.parent
 
 
+# Python 3.11 counts the depth of all threads together: two that parse at once get a SystemError.
 _alone = threading.Lock()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..core.util import expression_of
 from .components import ComponentClass
 from .nodes import COMPULSORY_MARK, FLOW
 
@@ -122,9 +123,10 @@ def code_in(document: Document) -> list[str]:
 
 def _runs(text: str) -> bool:
     try:
-        if isinstance(ast.parse(text, mode="eval").body, ast.Name):
+        expression = expression_of(text)
+        if isinstance(expression, ast.Name):
             return False
-        ast.literal_eval(text)
+        ast.literal_eval(expression)
     except SyntaxError:
         return False
     except (ValueError, TypeError, MemoryError, RecursionError):
