@@ -180,8 +180,10 @@ def test_a_model_that_is_not_installed_is_reported_with_the_command_that_install
 
 
 def test_prompts_and_resources_are_found_on_request_alone():
-    prompts = [{"name": "poem", "description": "Write a poem that echoes a text."}]
-    resources = [{"name": "echo chamber", "uri": "it://echo", "description": "Where texts echo."}]
+    meta = {"_meta": {"fastmcp": {"tags": []}}}  # as FastMCP's servers send it
+    prompts = [{"name": "poem", "description": "Write a poem that echoes a text.", **meta}]
+    echo = {"name": "echo chamber", "uri": "it://echo", "description": "Where texts echo."}
+    resources = [{**echo, "size": 7, **meta}]
     with bridge_with(it=entry(prompts=prompts, resources=resources)) as bridge:
         before = [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")]
         results = bridge.search_tools("echo a text", kinds=("prompt", "resource"))

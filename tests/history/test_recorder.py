@@ -95,11 +95,12 @@ def test_secrets_in_texts_of_sources_are_masked(recorder: HistoryRecorder):
 
 
 def test_prompts_and_resources_have_a_history_like_tools(history: History):
-    """They are separate from tools of the same name."""
+    """They are separate from tools of the same name. FastMCP's servers send `_meta` with each."""
     read = a_tool("read")
-    prompt = Prompt("read", "Review it.", (PromptArgument("file", "Which one.", True),))
+    more: dict[str, Any] = {"_meta": {"fastmcp": {"tags": []}}}
+    prompt = Prompt("read", "Review it.", (PromptArgument("file", "Which one.", True),), more=more)
     strict = Prompt("read", "Review it.", (*prompt.arguments, PromptArgument("level")))
-    page = Resource("notes://page", "page", "The page.", "text/plain")
+    page = Resource("notes://page", "page", "The page.", "text/plain", more=more)
     day = Resource("notes://{day}", "day", is_template=True)
     history.connected("it", read, features=(prompt, page, day))
     history.listed("it", read, features=(strict, page))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -194,7 +194,7 @@ class Resource:
     is_template: bool = False
     title: str | None = None
     icons: tuple[Icon, ...] = ()
-    more: JsonObject | None = None
+    more: JsonObject | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
     title: str | None = None
     icons: tuple[Icon, ...] = ()
-    more: JsonObject | None = None
+    more: JsonObject | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,8 @@ def tools_of_features(source: str, features: Iterable[Prompt | Resource]) -> Ite
         yield _of_prompt(source, x) if isinstance(x, Prompt) else _of_resource(source, x)
 
 
-# Cached, so that a long listing without changes is compared by identity.
+# Cached, so that a long listing without changes is compared by identity. The fields in `more` are
+# in no tool, and have no hash.
 @lru_cache(maxsize=10_000)
 def _of_prompt(source: str, prompt: Prompt) -> Tool:
     schemas: JsonObject = {x.name: {"type": "string"} for x in prompt.arguments}
