@@ -141,7 +141,7 @@ def test_a_model_searches_for_hidden_tools_calls_them_and_reads_about_them(bridg
     assert example.startswith("office_find_song {")
     assert "There is no tool 'song_finder'." in unknown
     assert "office_find_song(" in unknown
-    assert nothing.startswith("No tool fits these words. Say it in other words.")
+    assert nothing.startswith("No tool matches this query. Try other words.")
     assert not any(f"{x}(" in itself for x in META)
     assert observed.functions(0) == META
     assert observed.functions(1)[:2] == META

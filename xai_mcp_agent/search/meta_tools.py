@@ -21,9 +21,9 @@ _MAX_SERVERS = 20
 TOOL_SEARCH = Tool(
     key=ToolKey(META.name, "", "tool_search"),
     description=(
-        "Finds tools that you have and that are not listed here. Say in a few words what one step "
+        "Finds tools of yours that are not listed here. Describe in a few words what one step "
         "needs, such as `create a calendar event`; search again for the next step rather than for "
-        "the whole task. What it finds you can call from your next turn on, by the names it tells."
+        "the whole task. You can call the tools it finds from your next turn on, by name."
     ),
     input_schema={
         "type": "object",
@@ -38,7 +38,7 @@ TOOL_SEARCH = Tool(
 
 TOOL_EXPLAIN = Tool(
     key=ToolKey(META.name, "", "tool_explain"),
-    description="Shows all there is to know of one tool: its parameters, and an example call.",
+    description="Shows everything about one tool: its parameters, and an example call.",
     input_schema={
         "type": "object",
         "properties": {"tool": {"type": "string", "description": "Its name."}},
@@ -107,7 +107,7 @@ def unknown_answer(problem: str, hits: Hits) -> ToolResult:
 def tool_line(definition: ToolDefinition) -> str:
     """Return a tool in one line for a model: its parameters, purpose and server."""
     function, source = definition.function, definition.tool.source
-    parameters = signature(function.parameters).replace("no parameters", "")
+    parameters = signature(function.parameters) if function.parameters.get("properties") else ""
     if len(parameters) > _SIGNATURE_CHARS:
         parameters = f"{parameters[:_SIGNATURE_CHARS].rsplit(',', 1)[0]}, ..."
     purpose = first_sentence(function.description, _SENTENCE_CHARS)
@@ -118,4 +118,4 @@ def tool_line(definition: ToolDefinition) -> str:
 def _nothing(servers: Sequence[str]) -> str:
     names = join_names(servers, _MAX_SERVERS)
     owners = f" The tools belong to: {names}." if names else ""
-    return f"No tool fits these words. Say it in other words.{owners}"
+    return f"No tool matches this query. Try other words.{owners}"
