@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..core.json import JsonObject, as_list, as_object, as_texts
+from ..core.names import join_names
 from ..core.schemas import fields, variants
 from ..core.tools import Tool
 from .index import LexicalIndex
@@ -135,18 +136,12 @@ class ToolIndex(Generic[T]):
             for key, score in scores[: max(limit, 0)]
         ]
 
-    def scores(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        remembered: Mapping[Any, Mapping[str, float]] | None = None,
-    ) -> list[tuple[Any, float]]:
+    def scores(self, query: str, limit: int = 10) -> list[tuple[Any, float]]:
         """Like `search`: return the keys of the tools, with scores that compare between queries.
 
         A word in the tool's description, and in one of a hundred others, counts about 5.
         """
-        scores, _ = self._score(query, limit, None, remembered)
+        scores, _ = self._score(query, limit, None, None)
         return scores[: max(limit, 0)]
 
     def look_up(self, query: str) -> None:
@@ -301,16 +296,8 @@ def _names(schema: Any, *, described: bool) -> list[str]:
 
 def _reasons(tool: Tool | JsonObject, words: Mapping[str, float]) -> tuple[str, ...]:
     """Return for each of its texts the words of the query in it, as a reason."""
-    matches = [
-        (field, [x for x in dict.fromkeys(terms(text)) if x in words])
-        for field, text in _texts(tool)
-    ]
-    return tuple(
-        f"{field.matches} {_quoted_words(of_field)}" for field, of_field in matches if of_field
-    )
-
-
-def _quoted_words(words: Sequence[str]) -> str:
-    listing = ", ".join(f"'{x[:_MAX_LETTERS]}'" for x in words[:_MAX_WORDS])
-    more = len(words) - _MAX_WORDS
-    return f"{listing} and {more} more" if more > 0 else listing
+    reasons: list[str] = []
+    for field, text in _texts(tool):
+        if matches := [f"'{x[:_MAX_LETTERS]}'" for x in dict.fromkeys(terms(text)) if x in words]:
+            reasons.append(f"{field.matches} {join_names(matches, _MAX_WORDS)}")
+    return tuple(reasons)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.errors import XaiMcpError
 from ..core.json import as_object, is_list, is_object, json_type
+from ..core.names import join_names
 from ..core.results import ToolResult
 from .references import (
     RESULTS,
@@ -171,9 +172,7 @@ def _describe(value: Any) -> str:
     if value is None or value == {}:
         return "it is empty"
     if is_object(value):
-        names = ", ".join(f"`{x}`" for x in list(value)[:_MOST_NAMES])
-        more = f" and {len(value) - _MOST_NAMES} more" if len(value) > _MOST_NAMES else ""
-        return f"it has {names}{more}"
+        return f"it has {join_names([f'`{x}`' for x in value], _MOST_NAMES)}"
     if is_list(value):
         return f"it is a list of {len(value)}" if value else "it is an empty list"
     if isinstance(value, str):
