@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.support import fault_server
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
+from tests.support.http_service import as_json, http_service
 from tests.support.kernels import CellResult, Kernel
 from tests.support.processes import calls_in, is_running, none_runs, pids_in, wait_until
 
@@ -24,6 +26,15 @@ def call(*servers, tool="pid"):
     nodes = [make(MCPCallTool, server_name=x, tool_name=tool) for x in servers]
     play({}, *nodes)
     return nodes[-1].text.value
+"""
+SHOP = """
+from xai_mcp_agent.agent_components import AgentUseOpenAPI
+
+def order(base_url):
+    shop = make(AgentUseOpenAPI, spec="shop.json", base_url=base_url)
+    tool = make(MCPCallTool, server_name="shop", tool_name="order")
+    play({}, shop, tool)
+    return tool.text.value
 """
 FORK = """
 from xai_mcp_agent.canvas import lease
@@ -189,6 +200,22 @@ def test_a_breaker_that_a_run_opened_is_closed_for_the_next(shell: Kernel, settl
     assert shell.run("call('it', tool='die')").error
     assert pids(shell, "it")
     assert pids(shell, "other") == [other]
+
+
+def test_a_service_on_a_node_is_called_again_once_its_address_is_corrected(
+    shell: Kernel, settle: Settle, folder: Path
+) -> None:
+    settle(other=entry())
+    pids(shell, "other")  # it stays, and with it the bridge
+    paths = {"/order": {"get": {"operationId": "order", "responses": {}}}}
+    document = {"openapi": "3.0.3", "info": {}, "paths": paths}
+    (folder / "shop.json").write_text(json.dumps(document), encoding="utf-8")
+    shell.run(SHOP)
+    for _ in range(5):
+        assert shell.run("order('http://127.0.0.1:9')").error == "SourceFailed"
+    with http_service() as service:
+        service.replies["/order"] = as_json("baked")
+        assert "baked" in shell.run(f"print(order({service.url!r}))").output
 
 
 def test_in_a_fork_of_the_kernel_nothing_stays(shell: Kernel, settle: Settle) -> None:

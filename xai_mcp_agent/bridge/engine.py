@@ -232,6 +232,14 @@ class Engine:
     ) -> None:
         self.recorder.record_answer(key, answer, digest, of.caller.name, of.call_id)
 
+    async def close_source(self, name: str) -> None:
+        """Close one source; the next use opens it again, also if its circuit breaker was open.
+
+        A person asks for it, or has changed its settings.
+        """
+        await self.pool.stop(name)
+        self.breakers.reset(name)  # afterwards: closing it fails the calls under way
+
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Record that these tools exist from the start."""
         kind_of = attrgetter("key.kind")

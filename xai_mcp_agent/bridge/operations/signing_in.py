@@ -33,7 +33,7 @@ class SigningIn(OperationContext):
                 return list(await self.tools_of(server))
             finally:
                 del engine.signing_in[server]
-                await engine.pool.stop(server)
+                await engine.close_source(server)
 
     async def sign_out(self, server: str) -> bool:
         """Delete the tokens of a server behind a URL; return whether there were any.
@@ -42,7 +42,7 @@ class SigningIn(OperationContext):
             UnknownServer, SettingsError, SourceFailed: this server has no sign-in.
         """
         access = self._access_to(server)
-        await self.engine.pool.stop(server)
+        await self.engine.close_source(server)
         return await anyio.to_thread.run_sync(access.store.forget, self.settings.server(server))
 
     def _access_to(self, server: str) -> Access:

@@ -99,8 +99,7 @@ class Tools(OperationContext):
         """
         if server not in self.engine.pool.running():
             self.settings.source(server)
-        self.engine.breakers.reset(server)
-        await self.engine.pool.stop(server)
+        await self.engine.close_source(server)
 
     async def reset_breaker(self, server: str) -> bool:
         """Allow calls of a server that failed too often; return whether they were refused.
@@ -122,9 +121,8 @@ class Tools(OperationContext):
         settings = self.engine.settings
         before = dict(settings.sources)
         name = settings.add(source, in_use)
-        if name in before and before[name] != settings.sources[name]:
-            self.engine.breakers.reset(name)
-            await self.engine.pool.stop(name)
+        if before.get(name) != settings.sources[name]:  # an earlier run may have had another one
+            await self.engine.close_source(name)
         return name
 
     async def instructions(self, server: str) -> str:

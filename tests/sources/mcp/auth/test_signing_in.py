@@ -25,7 +25,8 @@ from tests.support.fault_http import fault_http
 from tests.support.http_faults import refuse
 from tests.support.processes import free_port, listens, wait_until
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import Answer, Bridge, Question, ServerError, SignInRequest
+from xai_mcp_agent import Answer, Bridge, Question, ServerError, SignInRequest, SourceFailed
+from xai_mcp_agent.core.errors import CircuitOpen
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -45,6 +46,19 @@ def test_without_a_person_the_error_names_the_command(protected: Protected, tmp_
     assert "requires a sign-in" in failure.problem
     assert "xai-mcp-agent login it" in failure.next_step
     assert protected.service.requests == ["metadata"], "no client is registered without a person"
+
+
+def test_after_a_sign_in_a_server_is_called_that_failed_too_often(
+    protected: Protected, tmp_path: Path
+):
+    breaker = {"failures": 1, "seconds": 300}
+    with bridge_to(protected, tmp_path, sign_in=None, breaker=breaker) as bridge:
+        with pytest.raises(SourceFailed, match="requires a sign-in"):
+            bridge.call_tool("it", "who")
+        with pytest.raises(CircuitOpen):
+            bridge.call_tool("it", "who")
+        bridge.sign_in("it", go_there)
+        assert bridge.call_tool("it", "who").text
 
 
 def test_the_start_timeout_does_not_end_a_sign_in(
