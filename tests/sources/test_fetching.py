@@ -93,3 +93,27 @@ def test_a_proxy_is_used_for_other_hosts_only(
     with pytest.raises(OSError, match=r"via the proxy 127\.0\.0\.1:9") as caught:
         fetch("http://registry.example.org/", LIMITS)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("exception", "direct", "others"),
+    [
+        ("example.invalid", "shop.example.invalid", "invalid"),
+        (".example.invalid", "shop.example.invalid", "another.invalid"),
+        ("10.0.0.1, *.Example.invalid", "shop.example.invalid", "another.invalid"),
+        ("192.0.2.0/24", "192.0.2.7", "198.51.100.7"),
+        ("2001:db8::/32", "[2001:db8::7]", "[2001:db9::7]"),
+        ("192.0.2.7", "192.0.2.7", "192.0.2.8"),
+        ("*", "shop.example.invalid", ""),
+    ],
+)
+def test_a_host_that_no_proxy_covers_is_reached_directly(
+    monkeypatch: pytest.MonkeyPatch, exception: str, direct: str, others: str
+):
+    use_proxy(monkeypatch, "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", exception)
+    for host, is_proxied in ((direct, False), (others, True)):
+        if host:
+            with pytest.raises(OSError, match=r"it is not there|cannot be reached") as caught:
+                fetch(f"http://{host}/", LIMITS)
+            assert ("via the proxy" in str(caught.value)) == is_proxied, host

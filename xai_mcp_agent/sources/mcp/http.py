@@ -33,7 +33,7 @@ from ...core.backoff import Backoff
 from ...core.util import trusted_certificates
 from ...secrets.secrets import mask_and_cut
 from ..http import CONNECT_ERRORS, CONNECT_SECONDS, IDLE_SECONDS, read_body, retry_after
-from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
+from ..web.network_errors import by_which_way, has_too_many_files, proxy_of
 from .auth.errors import AuthFailure
 from .connection import Connection, Trouble
 from .http_responses import (
@@ -117,8 +117,8 @@ class ServerHttpClient(httpx2.AsyncClient):
             headers=settings.headers,
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-            # A proxy from the environment is not used for a server on this machine.
-            trust_env=not is_this_machine(settings.url),
+            proxy=proxy_of(settings.url) or None,
+            trust_env=False,  # `proxy_of` has already read it
         )
         connection.posting = self._posting
         self._name = settings.name

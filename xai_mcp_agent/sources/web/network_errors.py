@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from ipaddress import ip_address, ip_network
 from typing import cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -88,12 +89,27 @@ def is_this_machine(url: str) -> bool:
 
 def proxy_of(url: str) -> str:
     """Return the proxy that the environment names for a URL, or ""."""
-    parts = urlsplit(url)
-    if is_this_machine(url) or proxy_bypass(parts.hostname or ""):
+    parts, proxies = urlsplit(url), getproxies()
+    host = parts.hostname or ""
+    exceptions = proxies.get("no", "").lower().split(",")
+    is_direct = proxy_bypass(host) or any(_excepts(x.strip(), host) for x in exceptions)
+    if is_this_machine(url) or is_direct:
         return ""
-    proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+
+
+def _excepts(exception: str, host: str) -> bool:
+    """Return whether an item of NO_PROXY covers a host, in a form that urllib does not know.
+
+    Companies write `*.example.com` and `10.0.0.0/8`, which curl and Go know.
+    """
+    if exception.startswith("*"):
+        return host.endswith(exception[1:])
+    try:
+        return ip_address(host) in ip_network(exception, strict=False)
+    except ValueError:  # a name
+        return False
 
 
 def by_which_way(url: str) -> str:

@@ -119,5 +119,5 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
 
 def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
     use_proxy(monkeypatch, "http://127.0.0.1:9")
-    monkeypatch.setenv("no_proxy", "example.invalid")
-    assert "proxy" not in failure_at("http://example.invalid/mcp").problem
+    monkeypatch.setenv("no_proxy", "*.example.invalid")
+    assert "proxy" not in failure_at("http://mcp.example.invalid/mcp").problem
