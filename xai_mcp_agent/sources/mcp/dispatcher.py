@@ -19,7 +19,6 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 from mcp import Client, InputRequiredRoundsExceededError
-from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -29,7 +28,6 @@ from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
-    CallToolResult,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
@@ -56,37 +54,19 @@ _LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer
 class ServerClient(Client):
     """The SDK's client of one server, over a transport that yields its two streams.
 
-    It overrides one method of the SDK's; a test notices when that one changes.
+    It replaces the function that makes the SDK's dispatcher; a test notices when the SDK changes.
     """
 
     def __init__(
         self, transport: Any, connection: Connection, on_notice: OnNotice, **options: Any
     ) -> None:
         super().__init__(transport, cache=None, **options)
-        self._connection = connection
-        self._on_notice = on_notice
 
-    async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
-        transport: Any = self.server
-        read, write = await exit_stack.enter_async_context(transport)
-        return _UncheckedSession(
-            dispatcher=ServerDispatcher(read, write, self._connection, self._on_notice),
-            sampling_callback=self.sampling_callback,
-            sampling_capabilities=self.sampling_capabilities,
-            list_roots_callback=self.list_roots_callback,
-            elicitation_callback=self.elicitation_callback,
-            log_level=self.log_level,
-            client_info=self.client_info,
-        )
+        async def connect(exit_stack: AsyncExitStack, *_: object) -> ServerDispatcher:
+            read, write = await exit_stack.enter_async_context(transport)
+            return ServerDispatcher(read, write, connection, on_notice)
 
-
-class _UncheckedSession(ClientSession):
-    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
-        """Skip the SDK's check: our session adds a note to a result that breaks its schema.
-
-        The SDK would list again for unknown tools, and would check on the event loop with a library
-        that can hold up every server for seconds by its import alone.
-        """
+        self._connect = connect
 
 
 class ServerDispatcher(JSONRPCDispatcher):

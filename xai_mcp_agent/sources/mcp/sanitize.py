@@ -21,7 +21,7 @@ _DEFAULT_VERSION = "2024-11-05"
 _INFO_TEXTS = ("name", "title", "version", "description", "websiteUrl")
 FRAMES: dict[str, JsonObject] = {
     "tools/list": {"tools": []},
-    "tools/call": {"content": []},
+    "tools/call": {"content": [], "isError": True},
     "prompts/list": {"prompts": []},
     "prompts/get": {"messages": []},
     "resources/list": {"resources": []},
@@ -29,7 +29,12 @@ FRAMES: dict[str, JsonObject] = {
     "resources/read": {"contents": []},
     "completion/complete": {"completion": {"values": []}},
 }
-"""Smallest result of each method that the SDK accepts."""
+"""Smallest result of each method that the SDK accepts.
+
+The SDK checks the result of a call against its tool's schema unless it is an error. We do that: the
+SDK would list again for unknown tools, and check on the event loop with a library that can hold up
+every server for seconds by its import alone.
+"""
 
 
 def handshake(method: str, result: JsonObject) -> JsonObject:
