@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -76,45 +76,74 @@ def fit(turns: Sequence[Message], room: float, folding: Folding, reader: str = "
     `turns` begin with the turns that `folding` was made for. `reader` is the tool that reads cut
     texts. The person's last request and the latest turn are always sent.
     """
-    numbers = range(len(turns))
-    request = next((n for n in reversed(numbers) if turns[n]["role"] == "user"), None)
-    texts: dict[str, str] = {}
-
-    def visible(now: Folding) -> dict[int, Message]:
-        return {
-            n: _cut(turns[n], now.cut_chars, reader, texts) if n < now.cut_before else turns[n]
-            for n in numbers
-            if n >= now.left_out or n == request
-        }
-
-    def note(now: Folding) -> str:
-        count = now.left_out - (request is not None and request < now.left_out)
-        ending = _SUMMARY.format(summary=now.summary) if now.summary else "]"
-        return _OMITTED.format(count=count) + ending if count else ""
-
-    now, before = folding, visible(folding)
+    whole, goal = _Turns(turns, reader), room * _GOAL
+    before, now = whole.sent(folding), folding
     sizes = {n: tokens_of(x) for n, x in before.items()}
-    goal = room * _GOAL
-    if sum(sizes.values()) + tokens_in(note(now)) > room:
-        starts = [n for n in before if n >= now.left_out and turns[n]["role"] != "tool"]
-        for end in starts[1:]:
-            if sum(sizes.values()) + tokens_in(note(now)) <= goal:
-                break
-            now = replace(now, left_out=end)
-            sizes = {n: x for n, x in sizes.items() if n >= end or n == request}
-        if (note_tokens := tokens_in(note(now))) + sum(sizes.values()) > room:
-            whole = {n: before[n] for n in sizes}
-            now = _cut_longest(now, whole, sizes, goal - note_tokens, len(turns))
-    after = visible(now)
-    messages = _with_note(note(now), list(after.values()))
+    if sum(sizes.values()) + whole.note_tokens(now) > room:
+        now = whole.leave_out(now, sizes, goal)
+        sizes = {n: sizes[n] for n in whole.places(now)}
+        note_tokens = whole.note_tokens(now)
+        if sum(sizes.values()) + note_tokens > room:
+            now = _cut_longest(now, before, sizes, goal - note_tokens, len(turns))
+    after = whole.sent(now)
+    messages = _with_note(whole.note(now), list(after.values()))
     return FoldedTurns(
         messages,
         now,
         tokens=sum(map(tokens_of, messages)),
-        texts=texts,
+        texts=whole.texts,
         omitted=[turns[n] for n in before if n not in after],
         cut_count=sum(x != before[n] for n, x in after.items()),
     )
+
+
+class _Turns:
+    """The turns of a conversation. `texts` are the whole texts of those that were cut, by id."""
+
+    def __init__(self, turns: Sequence[Message], reader: str) -> None:
+        self._turns, self._reader = turns, reader
+        places = reversed(range(len(turns)))
+        self._request = next((n for n in places if turns[n]["role"] == "user"), None)
+        self.texts: dict[str, str] = {}
+
+    def places(self, folding: Folding) -> list[int]:
+        """Return the places of the messages that are sent."""
+        numbers = range(len(self._turns))
+        return [n for n in numbers if n >= folding.left_out or n == self._request]
+
+    def sent(self, folding: Folding) -> dict[int, Message]:
+        """Return the messages that are sent, by their places."""
+        end, max_chars = folding.cut_before, folding.cut_chars
+        messages = {n: self._turns[n] for n in self.places(folding)}
+        return {
+            n: _cut(x, max_chars, self._reader, self.texts) if n < end else x
+            for n, x in messages.items()
+        }
+
+    def note(self, folding: Folding) -> str:
+        """Return the text in place of the messages that are left out."""
+        count = folding.left_out - (self._request in range(folding.left_out))
+        ending = _SUMMARY.format(summary=folding.summary) if folding.summary else "]"
+        return _OMITTED.format(count=count) + ending if count else ""
+
+    def note_tokens(self, folding: Folding) -> int:
+        """Return the tokens of that text."""
+        return tokens_in(self.note(folding))
+
+    def leave_out(self, folding: Folding, sizes: Mapping[int, int], goal: float) -> Folding:
+        """Return the folding without as many of the oldest turns as the goal demands.
+
+        `sizes` are the tokens of the messages that are sent. The latest turn stays.
+        """
+        numbers, tokens = range(folding.left_out, len(self._turns)), sum(sizes.values())
+        starts = [n for n in numbers if self._turns[n]["role"] != "tool"]
+        for end in starts[1:]:
+            if tokens + self.note_tokens(folding) <= goal:
+                break
+            turn = (n for n in range(folding.left_out, end) if n != self._request)
+            tokens -= sum(sizes[n] for n in turn)
+            folding = replace(folding, left_out=end)
+        return folding
 
 
 def tokens_of(message: Message) -> int:
