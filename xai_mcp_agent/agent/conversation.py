@@ -164,6 +164,8 @@ def _read_message(message: Any, number: int) -> Message:
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
     _check_calls(own, number)
+    if not own.get("tool_calls"):
+        own.pop("tool_calls", None)  # vLLM gives an empty list, which OpenAI refuses
     if role == "user":
         _check_content(own.get("content"), number)
     if role == "function":
