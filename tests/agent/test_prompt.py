@@ -16,7 +16,7 @@ CREATE = FunctionSpec("create_memory", "Keeps a memory.", {"type": "object", "pr
 
 
 def test_each_placeholder_is_filled_and_every_other_brace_is_left_alone():
-    """Design, section 4: a JSON example in a prompt must not raise."""
+    """A JSON example in a prompt must not raise."""
     for name in PLACEHOLDERS:
         assert fill_prompt(f"a {{{name}}} b {{{name}}}", {name: "X"}) == "a X b X"
     filled = fill_prompt('{"about": {metadata}}', {"metadata": '{"a":1}'})

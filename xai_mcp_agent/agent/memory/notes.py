@@ -250,11 +250,9 @@ def memory_for(value: Any, agent: str) -> Memory | None:
     Raises:
         MemoryFailed: it is not a memory.
     """
-    if value is None or isinstance(value, AgentMemory):
-        return value
     if isinstance(value, MemoryStore):
         return value.for_agent(agent)
-    if isinstance(value, Memory):
+    if value is None or isinstance(value, Memory):
         return value
     raise MemoryFailed(
         f"agent_memory of {agent!r} is {type(value).__name__}, not a memory. "

@@ -84,8 +84,8 @@ def answer_memory_call(memory: Memory, tool: Tool, arguments: JsonObject) -> Too
     """
     try:
         if tool is LOOKUP_MEMORY:
-            notes = memory.query(str(arguments["query"]), int(arguments.get("count") or 3))
-            return _notes_result(notes)
+            count = int(arguments.get("count") or _DEFAULT_COUNT)
+            return _notes_result(memory.query(str(arguments["query"]), count))
         summary = str(arguments["summary"])[:_SUMMARY_CHARS]
         memory.add("", summary, arguments)
     except XaiMcpError:
