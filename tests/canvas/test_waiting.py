@@ -14,13 +14,14 @@ from xai_components.xai_utils.utils import Print
 
 from tests.support.canvas import agent_nodes, chain, make, play
 from tests.support.commands import Cli, CommandResult, write_settings
-from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
 from tests.support.small_workflows import agent_workflow
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
+from xai_mcp_agent import ModelError
 from xai_mcp_agent.agent.run_file import RunFileError
 from xai_mcp_agent.agent_components import AgentRun
 from xai_mcp_agent.cli.init import init_folder
@@ -211,6 +212,22 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
         assert "agent: waits for approval" in run_to_end(script)
         assert journal(folder) == ["shredded a library"]
         assert "It may have been carried out" in endpoint.requests[1].results[0]
+
+
+def test_a_run_that_fails_after_approved_calls_goes_on_with_calls_of_its_next_turn(
+    folder: Path, tidy: Callable[..., str], approve: Callable[..., CommandResult]
+) -> None:
+    """Results in the file belong to the turn before, whose calls stood at the same positions."""
+    will, diary = [calls(("shredder_shred", {"paper": x})) for x in ("the will", "the diary")]
+    with model_endpoint([will, fails(400, "Bad day."), diary, says("All is tidy.")]) as endpoint:
+        tidy(endpoint)
+        approve("--all")
+        with pytest.raises(ModelError, match="Bad day"):
+            tidy(endpoint)
+        assert "agent: waits for approval" in tidy(endpoint)
+        approve("--all")
+        assert "All is tidy." in tidy(endpoint)
+    assert journal(folder) == ["shredded the diary", "shredded the will"]
 
 
 def test_rules_count_the_calls_before_a_run_waited(

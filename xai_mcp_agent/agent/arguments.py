@@ -15,6 +15,7 @@ from ..core.errors import InvalidArguments
 from ..core.json import JsonObject
 from ..core.schemas import properties, required, signature, value_from_text
 from ..core.util import expression_of, literal_in
+from ..core.visible import own_names
 
 NOT_JSON = object()
 _MAX_LENIENT_CHARS = 10_000  # json5 reads about 100 characters in a millisecond
@@ -24,7 +25,7 @@ _ELEMENT = re.compile(r"\s*<(\w[\w.-]{0,255})>(.*?)</\1>\s*", re.DOTALL)
 
 
 def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -> JsonObject:
-    """Read the arguments in a model's text, as a JSON object.
+    """Read the arguments in a model's text, as a JSON object with the tool's own names.
 
     Accepted besides JSON: an empty text, JSON in a string or a fence, JSON with single quotes,
     trailing commas or Python's words, `a=1, b="x"`, `<a>1</a>`, and a bare value if only one
@@ -38,7 +39,7 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
     if isinstance(value, str) and isinstance(inner := read_json(value), dict):
         value = cast(Any, inner)  # some services send JSON in a string
     if isinstance(value, dict):
-        return cast(JsonObject, value)
+        return own_names(cast(JsonObject, value), schema)
     if value is None:
         return {}
     if text.startswith("{"):

@@ -7,7 +7,7 @@ failed server. Nothing a tool does ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import PendingCalls
 from .context import RunContext
-from .conversation import Conversation, messages_to_send
+from .conversation import Conversation, call_message, messages_to_send, result_messages
 from .events import (
     Emit,
     ModelAsked,
@@ -37,6 +37,7 @@ from .events import (
     Stopped,
     TextArrived,
     ThoughtFinished,
+    ToolFinished,
     ToolsChanged,
     ToolsSelected,
 )
@@ -47,7 +48,7 @@ from .results import ResultPages
 from .state import RunLimits, RunState
 from .structured import OutputSchema
 from .text_protocol import ProtocolChoice, ToolCallingModel
-from .tool_discovery import ToolDiscovery, discovered_in
+from .tool_discovery import IntentLearner, discovered_by, discovered_in
 from .toolsets import AgentTools, Available
 from .window import ContextWindow
 
@@ -100,7 +101,8 @@ class AgentRun:
 
     _tools: AgentTools
     _pages: ResultPages
-    _pending: PendingCalls
+    _calls: PendingCalls
+    _learner: IntentLearner
     _context: RunContext
     _started: float | None = None
 
@@ -130,7 +132,7 @@ class AgentRun:
     @property
     def progress(self) -> RunState:
         """The state with the progress of pending calls, for a process that resumes the run."""
-        return self.state if self._started is None else self._pending.with_progress(self.state)
+        return self._calls.progress(self.state) if self._has_open_calls else self.state
 
     @property
     def seconds(self) -> float:
@@ -158,8 +160,8 @@ class AgentRun:
             NoTools: the error given as `no_tools`.
         """
         self._tools, self._pages = tools, pages
-        discovery = ToolDiscovery(self.state.conversation.question, tools.learn)
-        self._pending = PendingCalls(tools, pages, discovery, self._emit, self._caller)
+        self._learner = IntentLearner(self.state.conversation.question, tools.learn)
+        self._calls = PendingCalls(tools, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._context = RunContext(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
@@ -170,7 +172,7 @@ class AgentRun:
             while (outcome := await self._step()) is None:
                 pass
         except BaseException as error:
-            if self._pending.has_begun:
+            if self._calls.has_begun:
                 self.state = self._interrupted()
             if isinstance(error, Exception):
                 stopped = "no_tools" if isinstance(error, NoTools) else "error"
@@ -180,18 +182,19 @@ class AgentRun:
         return outcome
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
-        conversation = self.state.conversation
+        conversation, spec = self.state.conversation, self._spec
         self._available = available = await self._tools.available()
         keys = await beside_loop(
             conversation.chars, lambda: discovered_in(conversation.turns(), available)
         )
-        keys = (*keys, *self.state.discovered)
-        self.state = replace(self.state, names=self._tools.names, discovered=()).with_discovered(
-            keys
-        )
-        model, request = self._spec.model.name, self.state.conversation.last_text
-        names, protocol = self._available.names, self._model.protocol
-        await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, request))
+        state = replace(self.state, names=self._tools.names, discovered=keys)
+        self.state = state.with_discovered(self.state.discovered)
+        await self._emit(
+            RunStarted(
+                spec.name, spec.model.name, self._model.protocol, available.names, left_out,
+                conversation.last_text,
+            )
+        )  # fmt: skip
 
     async def _step(self) -> RunFinished | None:
         """Make one step of the run; return the outcome if it was the last."""
@@ -312,7 +315,7 @@ class AgentRun:
             template,
             tuple(x.definition.function for x in selection.shown),
             server_instructions=self._available.instructions,
-            hidden=self._hidden_tools(),
+            hidden=self._hidden_tools(selection),
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
@@ -329,30 +332,54 @@ class AgentRun:
             *([{"role": "user", "content": limit}] if limit else []),
         ]
 
-    def _hidden_tools(self) -> HiddenTools | None:
+    def _hidden_tools(self, selection: Selection) -> HiddenTools | None:
         """Return how the model finds the tools outside this request, if there are any."""
-        names = [
-            x.definition.name
-            for x in self._selection.shown
-            if x.definition.tool.key == TOOL_SEARCH.key
-        ]
-        if not names or self._selection.is_whole:
+        shown = (x.definition for x in selection.shown)
+        search = next((x.name for x in shown if x.tool.key == TOOL_SEARCH.key), "")
+        if not search or selection.is_whole:
             return None
-        return HiddenTools(names[0], self._available.sources)
+        return HiddenTools(search, self._available.sources)
 
     async def _answer_calls(self) -> RunFinished | None:
-        """Answer every pending call; return the outcome if one waits for a person."""
-        state, events = await self._pending.answer(self.state)
-        # Servers may have used the model meanwhile, and that usage was counted.
-        self.state = replace(state, usage=self.state.usage)
-        for event in events:
-            await self._emit(event)
-        return self._outcome("", "waiting") if self.state.awaiting else None
+        """Answer every pending call; return the outcome if one waits for a person.
+
+        Calls that were made before the run resumed produce no events.
+        """
+        before = self.state.made
+        await self._calls.make(self.state)
+        results, state = self._calls.results(self.state), self._calls.progress(self.state)
+        if state.awaiting:
+            self.state = state
+        else:
+            self.state = self._with_results(results)
+            self._learner.learn(results, self._tools.current)
+        for number, event in enumerate(results):
+            if number not in state.awaiting and number not in before:
+                await self._emit(event)
+        return self._outcome("", "waiting") if state.awaiting else None
+
+    def _with_results(self, events: Sequence[ToolFinished]) -> RunState:
+        """Return the state with these results of the pending calls in the conversation."""
+        state, results = self.state, [x.result for x in events]
+        texts = self._pages.show(results)
+        # A search also finds tools that arrived since the model was asked.
+        keys = discovered_by(events, self._tools.current)
+        return state.with_discovered(keys).with_answers(
+            call_message(state.thought, state.pending, added=state.added),
+            *result_messages(zip(state.pending, texts, results, strict=True)),
+            all_failed=all(x.is_error for x in results),
+            long_results=self._pages.texts,
+        )
+
+    @property
+    def _has_open_calls(self) -> bool:
+        return bool(self.state.pending) and self._started is not None
 
     def _interrupted(self) -> RunState:
         """Return the state as if the run ended here."""
-        is_open = bool(self.state.pending) and self._started is not None
-        return self._pending.with_interruption(self.state) if is_open else self.state
+        if not self._has_open_calls:
+            return self.state
+        return self._with_results(self._calls.results(self.state))
 
     def _outcome(self, answer: str, stopped: Stopped, structured: Any = None) -> RunFinished:
         steps, calls, usage = self.state.step, self.state.calls, self.state.usage

@@ -1,7 +1,7 @@
 """Builds the system prompt: the agent's own text, its tools, and its servers' instructions.
 
-A prompt may have the placeholders of `PLACEHOLDERS` (design, section 4), as prompts written for
-XpressAI's xai-agent do. The loop builds the rest of a request.
+A prompt may have the placeholders of `PLACEHOLDERS`, as prompts written for XpressAI's xai-agent
+do. The loop builds the rest of a request.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def build_system_prompt(
         "provided_system": provided_system,
     }
     blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
-    if hidden and functions:
+    if hidden:
         blocks.append(_hidden_tools_block(hidden))
     return "\n\n".join(x for x in blocks if x.strip())
 

@@ -82,6 +82,11 @@ class WaitingRun:
         """The calls to approve, in order; each with its answer, once there is one."""
         return tuple(self.state.awaiting[x] for x in sorted(self.state.awaiting))
 
+    @property
+    def answers(self) -> list[AwaitedCall]:
+        """The answered calls, in order."""
+        return [x for x in self.calls if x.answer is not None]
+
     def answered(
         self, number: int, answer: ApprovalScope, *, by: str = "the program", reason: str = ""
     ) -> WaitingRun:
@@ -122,7 +127,18 @@ class WaitingRun:
             "state": state,
         }
         run |= {"facts": self.facts.to_json(), "plan": self.plan}
-        write_signed(self.file, run, self.stamp)
+        _write_signed(self.file, run, self.stamp)
+
+    def remove(self) -> None:
+        """Remove the file, because the run has ended; a copy of it does not count any more.
+
+        Raises:
+            RunFileError: the end of the run cannot be recorded.
+        """
+        if self.stamp.state:
+            with _lock_states():
+                _record_state(self.stamp.run, self.stamp.state + 1)
+        self.file.unlink(missing_ok=True)
 
     @staticmethod
     def read(file: str | Path) -> WaitingRun:
@@ -133,7 +149,7 @@ class WaitingRun:
                 copy of a run that has gone on since.
         """
         path = place_of(file)
-        run, stamp = read_signed(path)
+        run, stamp = _read_signed(path)
         try:
             granted = tuple((ToolKey(*key), digest) for *key, digest in run["granted"])
             state, facts = RunState.from_json(run["state"]), RunFacts.from_json(run["facts"])
@@ -151,7 +167,7 @@ def place_of(file: str | Path) -> Path:
     return Path(os.path.abspath(os.path.expanduser(file)))
 
 
-def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
+def _write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
     """Replace the file with the next state of a run, readable by this user only.
 
     Raises:
@@ -179,7 +195,7 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
     stamp.state = state
 
 
-def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
+def _read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     """Return the run in the file, if its signature is ours. Until then, all of it is hostile.
 
     Raises:
@@ -205,18 +221,6 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
         )
     _refuse_older(path, stamp := Stamp(*run.pop("stamp")))
     return run, stamp
-
-
-def remove_finished(file: Path, stamp: Stamp) -> None:
-    """Remove the file of a run that has ended; a copy of it does not count any more.
-
-    Raises:
-        RunFileError: the end of the run cannot be recorded.
-    """
-    if stamp.state:
-        with _lock_states():
-            _record_state(stamp.run, stamp.state + 1)
-    file.unlink(missing_ok=True)
 
 
 def keyed_digest(value: object) -> str:

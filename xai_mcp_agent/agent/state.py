@@ -14,12 +14,16 @@ from ..core.json import JsonObject
 from ..core.tools import ToolKey
 from .conversation import Conversation
 from .events import ToolFinished
-from .messages import Message, ToolCall
+from .messages import Message, ToolCall, join_paragraphs
 from .models.base import ModelReply, TokenUsage
 from .toolsets import Names
 from .window import Folding
 
 _MILLION = 1_000_000
+_INCOMPLETE = (
+    "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
+    "made. Call again with shorter arguments, or one tool at a time."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,11 @@ class RunState:
     conversation: Annotated[
         Conversation, PlainValidator(Conversation.from_json), PlainSerializer(Conversation.to_json)
     ]
-    # The model's last reply, if it had calls: the calls, the text, and the fields its service needs
-    # back. If the reply was cut off, they are incomplete.
+    # The model's last reply, if it had calls: these, its text, and the fields for its service.
     pending: tuple[ToolCall, ...] = ()
     thought: str = ""
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
-    cut_off: bool = False
     # Pending calls by position: those with a result, those that a process which ended meanwhile may
     # have carried out, and those that wait for an approval.
     made: Mapping[int, ToolFinished] = field(default_factory=dict[int, ToolFinished])
@@ -80,24 +82,27 @@ class RunState:
     calls: int = 0
     failures: int = 0  # turns in a row in which every call failed
     usage: TokenUsage = field(default_factory=TokenUsage)
-    uncounted: TokenUsage = field(
-        default_factory=TokenUsage
-    )  # estimated, if the service did not count
+    uncounted: TokenUsage = field(default_factory=TokenUsage)  # estimated: not in `usage`
     last_turn: TokenUsage = field(default_factory=TokenUsage)
     folding: Folding = field(default_factory=Folding)
 
+    @property
+    def whole_thought(self) -> str:
+        """The thinking and the text of the reply with the pending calls."""
+        return join_paragraphs(self.thinking, self.thought)
+
     def with_calls(self, reply: ModelReply) -> RunState:
         """Return the state after a turn of the model with calls."""
-        is_incomplete = reply.finish == "length"
-        calls = self.calls if is_incomplete else self.calls + len(reply.calls)
+        calls, count = reply.calls, len(reply.calls)
+        if reply.finish == "length":
+            calls, count = tuple(replace(x, not_made=_INCOMPLETE) for x in calls), 0
         return replace(
             self,
-            pending=reply.calls,
+            pending=calls,
             thought=reply.text,
             thinking=reply.thinking,
             added=reply.added,
-            cut_off=is_incomplete,
-            calls=calls,
+            calls=self.calls + count,
         )
 
     def with_answers(
@@ -111,7 +116,6 @@ class RunState:
             thought="",
             thinking="",
             added={},
-            cut_off=False,
             made={},
             begun=(),
             awaiting={},

@@ -22,39 +22,40 @@ _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
 _EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 
 
-class ToolDiscovery:
-    """The tools that a run's calls found and used. `request` is the person's."""
+class IntentLearner:
+    """Learns which requests led to the tools that a run used. `request` is the person's."""
 
     def __init__(self, request: str, learn: Learn) -> None:
         self._request = request
         self._learn = learn
         self._queries: dict[ToolKey, str] = {}  # by the tools they found
 
-    def of(self, calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
-        """Return the tools that these calls used, or found, in order."""
-        return [key for x in calls for key in _discoveries_of(x, available)]
-
     def learn(self, calls: Iterable[ToolFinished], available: Available) -> None:
-        """Learn which requests led to the tools that were used with success."""
+        """Learn from the calls that succeeded."""
         for call in calls:
-            key, keys = call.key, _discoveries_of(call, available)
+            key = call.key
             if call.result.is_error or key is None:
                 continue
             if key in _QUERY_ARGUMENTS:
                 query = str((call.arguments or {}).get(_QUERY_ARGUMENTS[key], ""))
-                self._queries |= dict.fromkeys(keys, query)
+                self._queries |= dict.fromkeys(discovered_by([call], available), query)
             elif key.kind != META.name:
                 intents = [self._request, self._queries.get(key, "")]
                 self._learn(key, [x for x in intents if x.strip()])
 
 
-def _discoveries_of(call: ToolFinished, available: Available) -> list[ToolKey]:
-    key = call.key  # for `execute_tool`, the key of the called tool
-    if key in _FINDERS:
-        # The best comes last, as the newest: if room is short, the others give way first.
-        names = names_in(call.result.structured)[::-1]
-        return [x.tool.key for x in map(available.find, names) if x]
-    return [key] if key and key.kind != META.name else []
+def discovered_by(calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
+    """Return the tools that these calls used, or found, in order."""
+    keys: list[ToolKey] = []
+    for call in calls:
+        key = call.key  # for `execute_tool`, the key of the called tool
+        if key in _FINDERS:
+            # The best comes last, as the newest: if room is short, the others give way first.
+            names = names_in(call.result.structured)[::-1]
+            keys += [x.tool.key for x in map(available.find, names) if x]
+        elif key and key.kind != META.name:
+            keys.append(key)
+    return keys
 
 
 def discovered_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:

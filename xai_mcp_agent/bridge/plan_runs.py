@@ -166,17 +166,15 @@ class SavedRun:
         self, caller: Caller, agent: str, granted: set[tuple[ToolKey, str]], facts: RunFacts
     ) -> Caller:
         """Return the caller of the run's calls, with the facts and approvals so far."""
-        before, state = self._run, self._run.state
+        before = self._run
         granted.update(before.granted)
         facts.merge(before.facts)
-        begun = {*state.made, *state.begun}  # the answers to these calls are used up
-        answers = [x for n, x in state.awaiting.items() if x.answer and n not in begun]
         return replace(
             caller,
             kind="agent",
             name=agent,
             run=self._saved.get("run") or caller.run or new_run_id(),
-            approvals=RunApprovals(granted, answers, waits=True),
+            approvals=RunApprovals(granted, before.answers, waits=True),
             facts=facts,
         )
 
@@ -252,7 +250,8 @@ class SavedRun:
         )
         if stopped != "waiting" or not state.awaiting:
             return run
-        place, awaiting = min(state.awaiting), next(iter(state.awaiting.values()))
+        place = min(state.awaiting)
+        awaiting = state.awaiting[place]
         number = number_of(state.pending[place].id)
         problem = (
             f"Call {number + 1}, {self._plan.calls[number].name}, waits for an approval. Nothing "

@@ -20,7 +20,6 @@ from ..agent.messages import Message, ToolCall
 from ..agent.models.base import TokenUsage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
-from ..agent.tool_discovery import ToolDiscovery
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
 from ..bridge.transcript import Recorder, new_run_id
@@ -270,12 +269,11 @@ def run_tool(
 
         async def go(operations: Operations) -> tuple[ToolResult, str]:
             ready = await work.tools(operations)
-            discovery = ToolDiscovery(chat.question, ready.tools.learn)
-            calls = PendingCalls(ready.tools, ready.pages, discovery, emit, operations.caller)
+            calls = PendingCalls(ready.tools, emit, operations.caller)
             state = RunState(chat, pending=(call,))
             await ready.tools.available()
-            await calls.make(state, "")
-            (event,) = calls.answers(state, "")
+            await calls.make(state)
+            (event,) = calls.results(state)
             (excerpt,) = ready.pages.show([event.result])
             store_long_results(ctx, ready.pages.texts)
             await emit(event)

@@ -14,14 +14,7 @@ from anyio import to_thread
 
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
-from ..agent.run_file import (
-    RunFileError,
-    WaitingRun,
-    keyed_digest,
-    lock_run,
-    place_of,
-    remove_finished,
-)
+from ..agent.run_file import RunFileError, WaitingRun, keyed_digest, lock_run, place_of
 from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals, RunFacts
@@ -77,10 +70,10 @@ class ResumableRun:
         """
         if self._run is None:
             return []
-        file = self._run.file
         if stopped != "waiting":
-            await to_thread.run_sync(remove_finished, file, self._run.stamp)
+            await to_thread.run_sync(self._run.remove)
             return []
+        file = self._run.file
         await self._write(self._run, lambda: state)
         waiting = replace(self._run, state=state).calls
         calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
@@ -110,10 +103,7 @@ class ResumableRun:
         self.start = replace(run.state, conversation=whole)
         self._granted.update(run.granted)
         self._facts.merge(run.facts)
-        # An answer to a call that was made, or may have been, is used up.
-        past_calls = {*run.state.made, *run.state.begun}
-        waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in past_calls]
-        self.approvals.answers = [x for x in waiting if x.answer is not None]
+        self.approvals.answers = run.answers
 
 
 @contextmanager

@@ -69,7 +69,6 @@ class RunOperations(Tools):
             RunFileError: the file cannot be used.
         """
         # Imported here: modules of agents and plans, which most programs do not need.
-        from ...agent.run_file import remove_finished
         from ...planning.plan import Plan, plan_as_json, plan_from_json
         from ...planning.plan_run import places_of
         from ..plan_runs import PlanTools, saved_run
@@ -90,7 +89,5 @@ class RunOperations(Tools):
             again = None if again is None else again - 1
             run = await saved.go(tools, model, context, tell or (lambda _: None), again)
             if saved.has_file and forgets and run.is_finished:
-                await to_thread.run_sync(
-                    remove_finished, run.waiting_run.file, run.waiting_run.stamp
-                )
+                await to_thread.run_sync(run.waiting_run.remove)
             return run
