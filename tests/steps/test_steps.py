@@ -58,6 +58,12 @@ def test_a_step_may_have_comments_and_line_breaks_within_brackets():
     assert read_step(text).arguments == {"book": Reference(0, ("id",)), "more": [1, 2]}
 
 
+def test_a_name_with_letters_of_any_language_needs_no_quotation_marks():
+    text = "library/get\n\u00e4nderung = results[0].\u00fcbersicht"
+    step = Step("library", "get", {"\u00e4nderung": Reference(0, ("\u00fcbersicht",))})
+    assert (read_step(text), step_text(step)) == (step, text)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -11,7 +11,7 @@ from .references import BARE, RESULTS, First, Joined, Number, PathStep, Referenc
 
 _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
-_BARE_PATH = re.compile(r"\.(\.?[^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
+_BARE_PATH = re.compile(rf"\.(\.?{BARE.pattern}|\{{key\}})|\[(-?\d+)\]|\[\]|\[(?=\")")
 # A name, quoted where necessary: results of real services have an `Ask Price`.
 _ODD_NAME = re.compile(
     r'(?<=\[)"(?:[^"\\]|\\.)*"|'

@@ -138,7 +138,7 @@ def path_text(path: Sequence[PathStep]) -> str:
     return "".join(_path_step(x) for x in path)
 
 
-BARE = re.compile(r"[A-Za-z_][\w-]*")
+BARE = re.compile(r"[^\W\d][\w-]*")
 """A name that needs no quotation marks."""
 _BARE_SOURCE = re.compile(r"\w(?:[\w .:@-]*\w)?")
 _BARE_TOOL = re.compile(
