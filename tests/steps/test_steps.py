@@ -119,3 +119,5 @@ def test_the_error_about_a_missing_part_lists_the_existing_ones(source: Any, wor
 
 def test_a_path_is_read_with_or_without_its_first_dot():
     assert read_path("books[].id") == read_path(".books[].id") == ("books", First.ITEM, "id")
+    with pytest.raises(BadStep, match="A path looks like"):
+        read_path("books[*].id")

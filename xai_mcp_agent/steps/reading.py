@@ -20,6 +20,7 @@ _ODD_NAME = re.compile(
 _SPACE, _BLANK = re.compile(r"[ \t]*"), re.compile(r"(?:\s|#[^\n]*)*")
 _WORD = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
 _FORM = 'Write a line for each argument: `parameter = "text"` or `parameter = results[0].path`.'
+_PATH_FORM = "A path looks like `books[0].title` or `books[].id`."
 _DEEPEST = 60
 
 
@@ -46,7 +47,7 @@ def read_path(text: str) -> tuple[PathStep, ...]:
     text = text.replace('.["', '["')
     if text and text[0] not in ".[":
         text = f".{text}"
-    reader = _Reader(text)
+    reader = _Reader(text, _PATH_FORM)
     path = reader.path()
     reader.end()
     return path
@@ -65,10 +66,11 @@ def read_value(text: str) -> Any:
 
 
 class _Reader:
-    """Recursive descent parser; `_at` is its position."""
+    """Recursive descent parser; `_at` is its position, and `form` the correct form, for errors."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, form: str = _FORM) -> None:
         self._text = text.replace("\r\n", "\n")
+        self._form = form
         self._at = 0
         self._depth = 0
 
@@ -102,7 +104,7 @@ class _Reader:
         self._match(_SPACE)
         rest = self._rest()
         if rest and not (line and rest[0] in "\n#"):
-            raise self._bad(f"{_quoted(rest)} does not belong there. {_FORM}")
+            raise self._bad(f"{_quoted(rest)} does not belong there. {self._form}")
 
     def _tool(self) -> tuple[str, str]:
         before, slash, _ = self._line().partition("/")
@@ -131,7 +133,7 @@ class _Reader:
         elif match := self._match(BARE):
             name = match[0]
         else:
-            raise self._bad(f"{_quoted(self._rest())} is not a parameter. {_FORM}")
+            raise self._bad(f"{_quoted(self._rest())} is not a parameter. {self._form}")
         self._expect("=")
         return name
 
@@ -186,7 +188,7 @@ class _Reader:
         self._match(_SPACE)
         match = self._match(_REFERENCE)
         if match is None:
-            raise self._bad(f"{_quoted(self._rest())} is not a part of a result. {_FORM}")
+            raise self._bad(f"{_quoted(self._rest())} is not a part of a result. {self._form}")
         path, limits = self.path(), dict[str, str]()
         while word := self._match(_WORD):
             limits[word[1]] = str(self._json())
@@ -198,7 +200,7 @@ class _Reader:
         except (ValueError, RecursionError):
             raise self._bad(
                 f"{_quoted(self._rest())} is not a value. Put a text in quotation marks: "
-                f'"Ada". {_FORM}'
+                f'"Ada". {self._form}'
             ) from None
         return value
 
@@ -216,7 +218,7 @@ class _Reader:
     def _expect(self, sign: str) -> None:
         if not self._comes(sign):
             rest = self._rest().lstrip(" \t")
-            raise self._bad(f"`{sign}` is missing before {_quoted(rest)}. {_FORM}")
+            raise self._bad(f"`{sign}` is missing before {_quoted(rest)}. {self._form}")
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         match = pattern.match(self._text, self._at)
