@@ -88,6 +88,18 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     assert first.left_out == (f"not ready yet, used as soon as they are: {late_servers}",)
 
 
+def test_the_wait_for_the_others_counts_from_the_first_source_that_is_ready(folder: Path):
+    """Each further source that became ready would otherwise begin it anew."""
+    files = {f"own{n}": folder / f"own{n}.py" for n in range(5)}
+    for number, file in enumerate(files.values()):
+        file.write_text(f"import time\ntime.sleep({number / 2})\ndef shout(): ...\n")
+    settings = {"functions": {name: {"file": str(file)} for name, file in files.items()}}
+    with Bridge({**settings, "wait": 0.8}) as bridge, model_endpoint([says("done")]) as endpoint:
+        (late,) = Agent(bridge, model=endpoint.model).run("Go.").left_out
+    assert late.endswith("own4")
+    assert "own0" not in late
+
+
 def test_a_run_waits_for_servers_that_are_named_to_their_own_limit(folder: Path):
     """Functions beside them are ready at once; the limit for other servers does not count."""
     functions = folder / "own.py"

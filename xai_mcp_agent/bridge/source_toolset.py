@@ -82,7 +82,7 @@ class SourceToolset(Toolset):
             show_waiting(tuple(missing))
             is_usable = any(x not in missing and x not in self._failures for x in self._sources)
             if is_usable and not any(x in required for x in missing):
-                enough.deadline = anyio.current_time() + wait_seconds
+                enough.deadline = min(enough.deadline, anyio.current_time() + wait_seconds)
 
         show_waiting(tuple(missing))
         async with anyio.create_task_group() as reading:
