@@ -61,9 +61,8 @@ class Sessions:
         self._updates = defaultdict[Session, UpdateListeners](UpdateListeners)
         self._last_use: dict[Session, float] = {}
         self._calls = Counter[Session]()  # calls under way
-        # Names of servers, until their main session is stopped.
-        self._of_one_era: set[str] = set()
-        self._of_both_eras: set[str] = set()
+        # Whether a server speaks both eras, as far as is known, until its main session is stopped.
+        self._speaks_both: dict[str, bool] = {}
 
     async def serve(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Keep the sessions until `stop` is set, and end idle ones."""
@@ -142,24 +141,24 @@ class Sessions:
         """Return whether calls of the caller use the handshake era, as far as is known."""
         settings, far = self._server(server), caller.far
         needs_older = far is not None and not far.is_modern and far.can_be_asked
-        speaks_both = settings is not None and settings.mode == "auto"
-        return needs_older and speaks_both and server not in self._of_one_era
+        may_speak_both = settings is not None and settings.mode == "auto"
+        return needs_older and may_speak_both and self._speaks_both.get(server, True)
 
     async def _try_older(self, server: str, main: Source, caller: Caller) -> None:
         """Open a session of the handshake era, or remember that it is unnecessary or impossible."""
         await main.ready(caller)
         key = self._key(server, caller)
         if not is_modern(main.status().era):
-            self._of_one_era.add(server)
+            self._speaks_both[server] = False
         elif key is not None:
             try:
                 await self._start(key).ready(caller)
-                self._of_both_eras.add(server)
+                self._speaks_both[server] = True
             except SourceFailed as cause:
-                if server in self._of_both_eras:
+                if self._speaks_both.get(server):
                     raise  # a passing failure: it has spoken this era before
                 logger.info("%s is only used in its own era: %s", server, cause.problem)
-                self._of_one_era.add(server)
+                self._speaks_both[server] = False
                 await self._stop_where(lambda x: x == key)
 
     def _start(self, key: Session) -> Source:
@@ -194,8 +193,7 @@ class Sessions:
 
     async def _stop_all_of(self, server: str) -> None:
         """Stop with the main session: what is known about the server may have changed."""
-        self._of_one_era.discard(server)
-        self._of_both_eras.discard(server)
+        self._speaks_both.pop(server, None)
         await self._stop_where(lambda x: x.server == server)
 
     async def _stop_where(self, matches: Callable[[Session], bool]) -> None:
