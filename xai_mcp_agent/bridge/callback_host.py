@@ -18,24 +18,16 @@ from ..core.approval import (
     approval_too_late,
     scope_of,
 )
-from ..core.calls import NO_MODEL, Host, Nobody
+from ..core.calls import Nobody
 from ..core.errors import PROGRAM_ERRORS
-from ..core.questions import (
-    Answer,
-    Answerer,
-    Question,
-    SamplingRefused,
-    SamplingReply,
-    SamplingRequest,
-    too_late,
-)
+from ..core.questions import Answer, Answerer, Question, too_late
 
 logger = logging.getLogger(__name__)
 
 A = TypeVar("A")
 
 _BY = "the program"
-_NOBODY = Nobody(
+_NOBODY = (
     "nobody is there to answer. Give `answer=` to the Bridge, run the "
     'workflow in a terminal, or set "elicitation": "defaults" for this server in the settings'
 )
@@ -45,23 +37,19 @@ class _CallbackFailed(Exception):
     """A function of the program raised an error of this type."""
 
 
-class CallbackHost:
-    """Asks the program's functions, one question at a time."""
+class CallbackHost(Nobody):
+    """Asks the program's functions, one question at a time; declines what it has none for."""
 
     def __init__(self, answerer: Answerer | None, approver: Approver | None = None) -> None:
+        super().__init__("" if answerer else _NOBODY)
         self._answerer = answerer
         self._approver = approver
         self._one_at_a_time = anyio.Lock()
 
-    @property
-    def why_nobody(self) -> str:
-        """Why questions cannot be answered; empty if the program answers."""
-        return "" if self._answerer else _NOBODY.why_nobody
-
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """Return the function's answer; a no if it raises or takes too long."""
         if self._approver is None:
-            return await _NOBODY.approve(request)
+            return await super().approve(request)
         try:
             answer = await self._call(self._approver, request, request.limit_seconds)
         except TimeoutError:
@@ -73,7 +61,7 @@ class CallbackHost:
     async def answer(self, question: Question) -> Answer:
         """Return the function's answer; cancelled if it raises or takes too long."""
         if self._answerer is None:
-            return await _NOBODY.answer(question)
+            return await super().answer(question)
         try:
             answer = await self._call(self._answerer, question, question.limit_seconds)
         except TimeoutError:
@@ -81,10 +69,6 @@ class CallbackHost:
         except _CallbackFailed as failure:
             return Answer.cancelled(f"the program that answers raised {failure}")
         return _check_answer(answer)
-
-    async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Refuse: a program has no model."""
-        raise SamplingRefused(NO_MODEL)
 
     async def _call(self, function: Callable[[A], object], request: A, seconds: float) -> object:
         """Call the function in a thread when its turn comes; the wait counts, too.
@@ -117,8 +101,3 @@ def _check_approval(answer: object) -> ApprovalAnswer:
         return ApprovalAnswer(scope, "the program said no" if scope == "no" else "", by=_BY)
     logger.error("The program's `approve` returned %r: return one of %s", answer, ", ".join(SCOPES))
     return ApprovalAnswer.no("the program that approves returned something other than an answer")
-
-
-def host_for(answerer: Answerer | None, approver: Approver | None = None) -> Host:
-    """Return the host of a bridge: the program's functions, or one that always declines."""
-    return CallbackHost(answerer, approver) if answerer or approver else _NOBODY

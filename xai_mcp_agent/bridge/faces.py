@@ -32,7 +32,7 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from ..sources.mcp.auth.token_store import Access, TokenStore
 from ..sources.warm import WarmRoute
-from .callback_host import host_for
+from .callback_host import CallbackHost
 from .engine import Engine
 from .operations import Operations
 from .portal import Portal
@@ -247,7 +247,7 @@ class Bridge(_Face, adapt=_waits):
             place, mask, loaded.record, loaded.secrets, warn, loaded.retention
         )
         access = Access(TokenStore(folder), sign_in)
-        host, lock = host_for(answer, approve), find_lock(loaded, lock)
+        host, lock = CallbackHost(answer, approve), find_lock(loaded, lock)
         route = WarmRoute(loaded, warn)
         self.aio = _open(lambda: Engine(loaded, host, access, recorder, embed, lock, warn, route))
         """The same methods as coroutines, for callers that own a loop."""
