@@ -114,9 +114,6 @@ class Engine:
         self.usage = UsageMemory(recorder, learns=learns)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
-        self.calls = CallPipeline(
-            self.decisions, recorder, self.breakers, self.current, self.lock_of
-        )
         self.approvals = Approvals(
             settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
             self._note_answer,
@@ -126,8 +123,11 @@ class Engine:
             settings.rules, recorder.mask, read_stored=read_stored,
             calls_of_today=calls_of_today(recorder, self.catalog.get),
         )  # fmt: skip
+        self.calls = CallPipeline(
+            self.decisions, recorder, self.breakers, self.current, self.lock_of,
+            policy=(self.rules.judge, self.approvals.step, self.rules.count),
+        )  # fmt: skip
         self.planner = LivePlanner()
-        self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: listeners stay when it is closed and used again.
         self.updates = defaultdict[str, UpdateListeners](UpdateListeners)
         self._late: Future[None] | None = None  # a flush that took too long

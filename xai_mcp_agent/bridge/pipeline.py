@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -64,8 +64,9 @@ class CallPipeline:
         breakers: CircuitBreakers,
         current: Callable[[ToolInvocation, DefinitionLock], Awaitable[ToolInvocation]],
         lock_of: Callable[[str, Caller], DefinitionLock],
+        policy: Sequence[Step],
     ) -> None:
-        self.policy: list[Step] = []
+        self._policy = policy
         self._decisions = decisions
         self._recorder = recorder
         self._breakers = breakers
@@ -95,7 +96,7 @@ class CallPipeline:
                     check = partial(self._decisions.check, invocation.tool)
                     invocation = replace(invocation, check=check)
             invocation = self._with_fitting_arguments(invocation)
-            for step in self.policy if is_governed else ():
+            for step in self._policy if is_governed else ():
                 invocation = await step(invocation)
         except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
