@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from xai_mcp_agent.agent_components import (
     AgentUseMCPTools,
     AgentUseTools,
 )
+from xai_mcp_agent.catalog.groups import ToolFilter
 from xai_mcp_agent.mcp_components import MCPListTools, MCPSearchTools
 
 from .conftest import UseServers
@@ -130,12 +132,23 @@ def test_an_unknown_name_in_a_group_or_a_filter_is_reported(capsys: pytest.Captu
 
 def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
     """A guess could let in unwanted tools."""
-    filters = ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5)
+    filters = ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"tools": 5}}, 5)
     for wrong in (*({"tool_filters": x} for x in filters), {"blocked_tools": ["a", 3]}):
         spec = {"standard_tools": {}, "mcp_servers": ["tagged"], **wrong}
         (key,) = wrong
         with pytest.raises(BadSetting, match=key):
             play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
+
+
+def test_a_spec_without_drawn_tools_is_plain_json():
+    """So it can be printed, and written by hand."""
+    ctx: dict[str, Any] = {}
+    belt = make(AgentMakeToolbelt)
+    play(ctx, server(tools="a, b", except_tools="b"), belt)
+    spec = json.loads(json.dumps(belt.toolbelt_spec.value))
+    assert spec["tool_filters"] == {"tagged": {"tools": ["a", "b"], "except_tools": ["b"]}}
+    play(ctx, make(AgentInit, agent_name="a", toolbelt_spec=spec))
+    assert ctx["agent_a"]["tool_filters"] == {"tagged": ToolFilter(("a", "b"), ("b",))}
 
 
 def test_a_group_is_listed_and_searched_like_a_server():

@@ -25,11 +25,10 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|env:([A-Za-z_]\w*)")
 
 # Texts that name tools: with commas, or a list from another node.
 _NAMES = {"tools", "except_tools", "always_shown", "trusted", "blocked"}
-BELT = "the toolbelt_spec of AgentMakeToolbelt"
 _SETTINGS = "the model_settings of AgentModel"
 # What belongs on a port that takes a dict.
 _WIRES = {
-    "toolbelt_spec": BELT,
+    "toolbelt_spec": "the toolbelt_spec of AgentMakeToolbelt",
     "model_settings": _SETTINGS,
     "from_model": _SETTINGS,
     "parameters": 'names and types, `"city": "string"`,',

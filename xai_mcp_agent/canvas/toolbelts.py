@@ -19,7 +19,7 @@ from ..core.json import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
-from .ports import BELT, DEFAULT_TOOLBELT, flag, mapping, names, optional
+from .ports import DEFAULT_TOOLBELT, flag, mapping, names, optional
 from .workshop.run import watch
 
 _MAKE = "AgentMakeToolbelt"
@@ -49,12 +49,8 @@ class SourceChoice:
     @classmethod
     def of(cls, ports: Mapping[str, Any]) -> SourceChoice:
         """Read the ports. An empty list on `tools` means no tools."""
-        only = ports.get("tools")
-        tools = ToolFilter(
-            None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
-        )
         belt = ports.get("toolbelt_name") or DEFAULT_TOOLBELT
-        return cls(belt, tools, bool(ports.get("required")))
+        return cls(belt, _filter_of(ports), bool(ports.get("required")))
 
 
 def define_tool(
@@ -130,8 +126,9 @@ def make_toolbelt(
 
 def collect_spec(ctx: Any, toolbelt: str) -> dict[str, Any]:
     """Return a toolbelt's spec as far as earlier nodes have set it."""
+    filters: Mapping[str, ToolFilter] = ctx.get(f"{FILTERS}_{toolbelt}") or {}
     more = {
-        FILTERS: dict(ctx.get(f"{FILTERS}_{toolbelt}") or {}),
+        FILTERS: {name: _filter_as_json(x) for name, x in filters.items()},
         **{key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in _LISTS},
     }
     return {
@@ -216,11 +213,29 @@ def _append(ctx: Any, key: str, toolbelt: str, entries: list[str]) -> None:
     ctx[f"{key}_{toolbelt}"] = list(dict.fromkeys((*before, *entries)))
 
 
+def _filter_of(ports: Mapping[str, Any]) -> ToolFilter:
+    only, without = ports.get("tools"), ports.get("except_tools")
+    return ToolFilter(None if only is None else tuple(only), tuple(without or ()))
+
+
+def _filter_as_json(tools: ToolFilter) -> JsonObject:
+    """Return a filter as the ports of its node have it."""
+    ports: JsonObject = {} if tools.only is None else {"tools": list(tools.only)}
+    return {**ports, "except_tools": list(tools.without)} if tools.without else ports
+
+
 def _filters(value: Any, port: str, node: str) -> dict[str, ToolFilter]:
-    """Return the filters in a spec. To guess what another value means could let in tools."""
-    filters = mapping(value, port, node)
-    if not all(isinstance(x, ToolFilter) for x in filters.values()):
-        raise BadSetting(f"`{port}` of {node} is not made by our nodes. Wire {BELT} to it.")
+    """Return the filters in a spec. To guess what another key means could let in tools."""
+    filters = dict[str, ToolFilter]()
+    for name, entry in mapping(value, port, node).items():
+        place = f"{port}.{name}"
+        ports = mapping(entry, place, node)
+        for key in ports:
+            if key not in ("tools", "except_tools"):
+                raise BadSetting(
+                    f"`{place}` of {node} has the key {key!r}. Write `tools` or `except_tools`."
+                )
+        filters[name] = _filter_of({x: names(y, f"{place}.{x}", node) for x, y in ports.items()})
     return filters
 
 
