@@ -182,7 +182,7 @@ def test_a_function_that_never_ends_is_not_started_any_number_of_times(file: Pat
                 bridge.call_tool("it", "hang")
         with pytest.raises(SourceFailed, match="too many of its earlier calls"):
             bridge.call_tool("it", "hang")
-        hanging = {x for x in threading.enumerate() if x.name == "abandoned by it"} - others
+        hanging = {x for x in threading.enumerate() if x.name == "it"} - others
         GATE.set()
         wait_until(lambda: not any(x.is_alive() for x in hanging), "they have ended")
         assert not bridge.call_tool("it", "hang", timeout_seconds=20).is_error

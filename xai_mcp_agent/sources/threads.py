@@ -15,6 +15,7 @@ from ..core.errors import SourceFailed
 T = TypeVar("T")
 
 _MOST_ABANDONED = 8  # of one source; each holds a stack and its function's objects
+_abandoned: dict[str, list[threading.Thread]] = {}  # by source
 
 
 async def run_in_thread(
@@ -31,8 +32,8 @@ async def run_in_thread(
         TimeoutError: the function goes on in the background.
         SourceFailed: too many functions of the source go on there; nothing was started.
     """
-    name = f"abandoned by {source}"
-    if sum(x.name == name for x in threading.enumerate()) >= _MOST_ABANDONED:
+    running = _abandoned[source] = [x for x in _abandoned.get(source, ()) if x.is_alive()]
+    if len(running) >= _MOST_ABANDONED:
         problem = "too many of its earlier calls are still running, although nobody waits for them."
         fix = "Correct what does not end, then run the workflow again in a new process."
         raise SourceFailed(source, problem, fix)
@@ -45,7 +46,7 @@ async def run_in_thread(
             return await wait(future)
     finally:
         if not future.done():
-            thread.name = name
+            _abandoned[source].append(thread)
 
 
 def _settle(future: Future[T], do: Callable[[], T]) -> None:
