@@ -8,7 +8,6 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -42,10 +41,8 @@ from ..planning.plan import Plan, digest_of_plan, tool_of
 from ..planning.plan_run import Place, PlanRun
 from ..search.preferences import Preferences
 from .context import OperationContext
+from .streams import Tell
 from .transcript import new_run_id
-
-Tell: TypeAlias = Callable[[RunEvent], None]
-"""Callback for each event of the run, on the bridge's loop."""
 
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
 # One for the answer, and one that is never reached: the last turn has no tools.
@@ -196,8 +193,10 @@ class SavedRun:
         state = self._run.state
         begun = [state.pending[n] for n in state.begun if n not in state.made]
         call = next((x for x in begun if number_of(x.id) not in reads), None)
-        if again is None or (call is not None and number_of(call.id) == again):
-            return call if again is None else None
+        if again is None:
+            return call
+        if call is not None and number_of(call.id) == again:
+            return None
         raise BadSetting(
             f"Call {again + 1} cannot be made again: only one that may have been carried out, and "
             "has no result, can."

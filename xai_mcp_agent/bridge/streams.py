@@ -22,6 +22,8 @@ OnChange: TypeAlias = Callable[[str], object]
 """Gets the URI of the changed resource, or the name of the list."""
 
 Tell: TypeAlias = "Callable[[RunEvent], None]"
+"""Gets each event of a run, on the bridge's loop."""
+
 Play: TypeAlias = Callable[[Tell], Coroutine[Any, Any, R]]
 """Runs to the end on the bridge's loop, and reports every event there."""
 

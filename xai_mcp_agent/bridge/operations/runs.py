@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...agent.run_file import WaitingRun
     from ...planning.plan import Plan
     from ...planning.plan_run import PlanRun
-    from ..plan_runs import Tell
+    from ..streams import Tell
 
 PLAN = "plan"
 """Default name of the agent that makes the calls of a plan."""
