@@ -225,6 +225,23 @@ def test_a_rule_that_denies_asks_or_prefers_is_named_in_the_explanation(settings
     assert choice.ruling.preferred_by == ("first",)
 
 
+def test_a_call_that_an_approval_word_denies_cannot_be_chosen(settings: Settings):
+    with Bridge(settings(approval={"shop/cancel_order": "deny"})) as bridge:
+        choice = bridge.explain_choice(*CANCEL)
+    assert (choice.is_chosen, choice.barred) == (False, ["it is denied by `approval`"])
+
+
+def test_no_tool_counts_as_usable_while_decisions_cannot_be_read(settings: Settings):
+    """Every tool may be switched off then: an agent gets none either."""
+    lock = Path("lock.json")
+    lock.write_text("{")
+    with Bridge(settings(), lock=lock) as bridge:
+        assert [*bridge.list_tools(usable=True)] == []
+        assert tools_for(bridge) == []
+        (reason,) = bridge.explain_choice(*CANCEL).barred
+    assert reason.startswith("it is perhaps switched off")
+
+
 def test_suggestions_and_wire_problems_are_values_and_an_earlier_successor_comes_first(
     settings: Settings,
 ):

@@ -193,7 +193,9 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     """Return why the agent can use none of the source's tools."""
     preferences = operations.preferences(spec.preferences)
     counts = Counter(
-        operations.why_unusable(x, preferences) if spec.choice.has(x) else "not in the toolbelt"
+        next(operations.obstacles(x, preferences), "usable")
+        if spec.choice.has(x)
+        else "not in the toolbelt"
         for x in operations.engine.catalog.tools(source)
     )
     reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())

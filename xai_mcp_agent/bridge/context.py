@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -238,18 +238,21 @@ class OperationContext:
         verdict = self.engine.approvals.verdict(tool, caller, ruling)
         return RuledTool(tool, ruling, verdict.word, verdict.reason)
 
-    def why_unusable(self, tool: Tool, preferences: Preferences) -> str:
-        """Return why no agent may use a tool now, in a few words, or ""."""
-        if self.engine.decisions.is_off(tool.key):
-            return "switched off"
+    def obstacles(self, tool: Tool, preferences: Preferences) -> Iterator[str]:
+        """Yield why no agent may use a tool now, each reason in a few words."""
+        if self.engine.decisions.why_unknown():
+            yield "perhaps switched off: the decisions about it cannot be read"
+        elif self.engine.decisions.is_off(tool.key):
+            yield "switched off"
         if preferences.is_blocked(tool.key):
-            return "blocked"
+            yield "blocked"
         if self.lock_of(tool.source) and self.entry(tool).is_held:
-            return "held back until somebody accepts it"
+            yield "held back until somebody accepts it"
         verdict = self.verdict_on(tool)
-        if verdict.word != "deny":
-            return ""
-        return f"denied by {'a rule' if verdict.ruling.word == 'deny' else '`approval`'}"
+        if verdict.word == "deny":
+            ruling = verdict.ruling
+            by = f"the rule {ruling.rule!r}" if ruling.word == "deny" else "`approval`"
+            yield f"denied by {by}"
 
     def is_denied(self, tool: Tool) -> bool:
         """Return whether `approval` of settings or toolbelt denies every call of the tool."""

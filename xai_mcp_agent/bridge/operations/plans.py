@@ -10,7 +10,6 @@ import anyio
 import anyio.to_thread
 
 from ...catalog.groups import ToolChoice
-from ...core.approval import Ruling
 from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, StoreFailed
 from ...core.tools import Tool, ToolKey
 from ...planning.answers import (
@@ -21,7 +20,6 @@ from ...planning.answers import (
     calls_to_check,
 )
 from ...planning.plan import Plan
-from ...policy.rules import reason
 from ...search.preferences import Preferences
 from ...steps.references import CANVAS_SOURCE
 from .history import Reading
@@ -185,29 +183,15 @@ class PlanOperations(Search, Reading):
         plan = await self.ask_planner(usable, lambda x: x.plan(request))
         step = next((n for n, x in enumerate(plan.calls, 1) if x.tool == key), 0)
         await self.engine.rules.prepare([listed], self.caller)
-        ruling = self.engine.rules.ruling(listed, self.caller)
+        obstacles = [f"it is {x}" for x in self.obstacles(listed, self.preferences(preferences))]
+        if choice is not None and not choice.has(listed):
+            obstacles.append("the toolbelt does not have it")
         return ExplainedChoice(
             key, request, place, hits[place - 1] if place else None,
             hits[: min(place - 1 if place else _AHEAD, _AHEAD)],
             step, plan.calls[step - 1] if step else None, [x.name for x in plan.calls],
-            ruling, await self._obstacles(key, ruling, choice, preferences),
+            self.engine.rules.ruling(listed, self.caller), obstacles,
         )  # fmt: skip
-
-    async def _obstacles(
-        self, key: ToolKey, ruling: Ruling, choice: ToolChoice | None,
-        preferences: Preferences | None,
-    ) -> list[str]:  # fmt: skip
-        await self.engine.decisions.read()
-        entry = self.entry(await self.tool(key.source, key.name))
-        is_chosen = choice is None or choice.has(entry.require())
-        obstacles = {
-            "it is switched off": not entry.is_enabled,
-            "its definition was not accepted yet": entry.is_held,
-            "it is blocked": self.preferences(preferences).is_blocked(key),
-            "the toolbelt does not have it": not is_chosen,
-            reason(ruling): ruling.word == "deny",
-        }
-        return [words for words, is_real in obstacles.items() if is_real]
 
     async def _plan_by_model(
         self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float

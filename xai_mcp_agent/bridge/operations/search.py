@@ -226,7 +226,7 @@ class Search(Tools):
         await engine.decisions.read()
         await engine.catalog.digest_all(x for x in tools if self.lock_of(x.source))
         await engine.rules.prepare(tools, self.caller)
-        usable = {x.key: x for x in tools if not self.why_unusable(x, preferences)}
+        usable = {x.key: x for x in tools if not any(self.obstacles(x, preferences))}
         weights = dict[ToolKey, float]()
         for key, tool in usable.items():
             trust = TRUST if preferences.is_trusted(key) else 1.0
