@@ -93,7 +93,6 @@ async def ready_tools(
 
     `state` is the state of a resumed run, `earlier_results` are long results of its conversation.
     """
-    await operations.engine.rules.renew()
     choice = spec.choice
     sources = SourceToolset(operations, choice, spec.failures)
     parts = [*spec.own, sources]

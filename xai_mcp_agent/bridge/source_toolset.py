@@ -69,6 +69,8 @@ class SourceToolset(Toolset):
     ) -> tuple[str, ...]:
         """Wait for all sources at once, each up to its own limit; return a line for each failure.
 
+        The rules and a person's decisions are read meanwhile, as a run begins.
+
         Once one can be used, and the `required` ones are ready or have failed, it waits no longer
         than `wait_seconds` for the others. Late ones, and those that were slow to fail in an
         earlier run, join when they are ready; a required one always gets its whole limit.
@@ -86,6 +88,7 @@ class SourceToolset(Toolset):
 
         show_waiting(tuple(missing))
         async with anyio.create_task_group() as reading:
+            reading.start_soon(self._engine.rules.renew)
             reading.start_soon(self._engine.decisions.read)
             with anyio.CancelScope() as enough:
                 async with anyio.create_task_group() as connecting:

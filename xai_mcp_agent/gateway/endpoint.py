@@ -24,7 +24,7 @@ from ..bridge.source_toolset import SourceToolset
 from ..bridge.toolbox import agent_tools
 from ..catalog.definitions import ToolDefinition
 from ..core.calls import Caller, ToolInvocation
-from ..core.errors import UnknownTool, XaiMcpError
+from ..core.errors import UnknownTool
 from ..core.json import JsonObject
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import OnProgress, Prompt, Resource, ToolResult
@@ -111,11 +111,8 @@ class Endpoint:
     async def connect(self) -> None:
         """Connect all sources at once, and log each that cannot be used."""
         try:
-            await self._operations.engine.rules.renew()
             for line in await self._sources.connect(_show_waiting, _WAIT_SECONDS):
                 logger.warning("%s", line)
-        except XaiMcpError as problem:  # each call reports it, too
-            logger.warning("%s", problem)
         finally:
             self.connected.set()
 
