@@ -134,9 +134,8 @@ class _Admin:
         """
         operations = self._operations
         async with self._discovering:  # two at once would end each other's servers
-            async with anyio.create_task_group() as tasks:
-                for name in list(operations.engine.pool.running()):
-                    tasks.start_soon(operations.disconnect, name)
+            pool = operations.engine.pool
+            await pool.stop_all([*pool.running()])
             refreshed = await operations.refresh(*operations.settings.usable)
         return {"sources": [refreshed_json(x) for x in refreshed]}
 
@@ -147,8 +146,7 @@ class _Admin:
         query, operations = read(ToolsQuery, dict(request.query_params)), self._operations
         choice = operations.choice_of([query.source] if query.source else [])
         names = operations.settings.usable if choice is None else choice.all_sources
-        catalog = operations.engine.catalog
-        by_source = {x: catalog.tools(x) for x in sorted(names)}
+        by_source = {x: operations.catalog.tools(x) for x in sorted(names)}
         if choice is not None:
             by_source = {x: choice.select(y) for x, y in by_source.items()}
         entries = await operations.entries(by_source)
@@ -167,7 +165,7 @@ class _Admin:
             "tools": [{"server": x.key.source, **tool_json(x)} for x in page],
             "total": len(tools),
             "next_cursor": _cursor(_place(page[-1].key)) if more else None,
-            "not_listed": [x for x in sorted(names) if catalog.inventory(x) is None],
+            "not_listed": [x for x in sorted(names) if operations.catalog.inventory(x) is None],
         }
 
     async def tool(self, request: Request) -> JsonObject:

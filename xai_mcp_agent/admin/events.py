@@ -198,7 +198,7 @@ class EventStream(Response):
         return (("source", status_json(x), None) for x in changed)
 
     def _changed_tools(self) -> Iterator[ServerEvent]:
-        inventories = self._operations.engine.catalog.inventories()
+        inventories = self._operations.catalog.inventories()
         before, self._tools = self._tools, {name: x.tools for name, x in inventories.items()}
         if before is not None:
             for name in before.keys() | self._tools.keys():

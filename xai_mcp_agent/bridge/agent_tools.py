@@ -195,7 +195,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
         next(operations.obstacles(x, preferences), "usable")
         if spec.choice.has(x)
         else "not in the toolbelt"
-        for x in operations.engine.catalog.tools(source)
+        for x in operations.catalog.tools(source)
     )
     reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())
     command = shell_command("xai-mcp-agent", "tools", "list", source)
@@ -224,8 +224,6 @@ async def _describe_unmatched(
                 f"{listing}. {hint}"
             ).rstrip()
     if not choice.is_everything:
-        listed_tools = [
-            x for name in choice.all_sources for x in operations.engine.catalog.tools(name)
-        ]
+        listed_tools = [x for name in choice.all_sources for x in operations.catalog.tools(name)]
         for line in await to_thread.run_sync(choice.describe_unmatched, listed_tools):
             yield line

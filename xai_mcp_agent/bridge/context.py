@@ -66,6 +66,7 @@ class OperationContext:
         self, engine: Engine, caller: Caller = PROGRAM, own: OwnTools | None = None
     ) -> None:
         self.engine = engine
+        self.catalog = engine.catalog
         self.caller = caller
         self.own = None if CANVAS_SOURCE in engine.settings.names else own
         self.settings = settings = engine.settings
@@ -113,7 +114,7 @@ class OperationContext:
     def entry(self, tool: Tool) -> CatalogEntry:
         """Return the tool with its decisions, as of the last `decisions.read`."""
         lock = self.lock_of(tool.source)
-        return self.engine.decisions.with_decisions(self.engine.catalog.entry_of(tool), lock)
+        return self.engine.decisions.with_decisions(self.catalog.entry_of(tool), lock)
 
     async def tool(self, server: str, name: str) -> Tool:
         """Return one tool of a server, connecting it if needed.
@@ -198,7 +199,7 @@ class OperationContext:
         return {x.name: partial(self._is_in, ToolGroup(x, kinds)) for x in groups}
 
     def _is_in(self, group: ToolGroup, key: ToolKey) -> bool:
-        tool = self.engine.catalog.get(key)
+        tool = self.catalog.get(key)
         return tool is not None and group.has(tool)
 
     def _kinds(self) -> dict[str, str]:

@@ -201,8 +201,8 @@ class Endpoint:
 
     def _unlisted_sources(self, name: str) -> list[str]:
         """Return sources that have not listed tools yet and may have this one."""
-        catalog = self._operations.engine.catalog
-        return [x for x in self.sources if name.startswith(f"{x}_") and not catalog.tools(x)]
+        tools_of = self._operations.catalog.tools
+        return [x for x in self.sources if name.startswith(f"{x}_") and not tools_of(x)]
 
     async def _available(self) -> Available:
         async with self._reading:

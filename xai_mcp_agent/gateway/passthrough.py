@@ -29,16 +29,16 @@ class PassthroughEndpoint(Endpoint):
 
     async def lists(self) -> dict[str, object]:
         """See `Endpoint.lists`; includes tools that agents may not use."""
-        tools = self._operations.engine.catalog.tools(self._server)
+        tools = self._operations.catalog.tools(self._server)
         return {**await super().lists(), "tools": tools}
 
     async def instructions(self) -> str:
         """Return the server's instructions."""
-        return self._operations.engine.catalog.instructions(self._server)
+        return self._operations.catalog.instructions(self._server)
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the input schema of a listed tool."""
-        tool = self._operations.engine.catalog.tool(self._server, name)
+        tool = self._operations.catalog.tool(self._server, name)
         return tool and tool.input_schema
 
     async def call(

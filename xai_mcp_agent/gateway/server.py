@@ -48,7 +48,7 @@ class Gateway:
         self._stack = stack = AsyncExitStack()
         self._tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self._tasks.cancel_scope.cancel)
-        stack.callback(self._operations.engine.catalog.subscribe(self._follow))
+        stack.callback(self._operations.catalog.subscribe(self._follow))
         self.service()
         return self
 

@@ -79,10 +79,10 @@ class Deciding(Tools):
 
     async def _switch(self, server: str, tools: Sequence[str], *, is_enabled: bool) -> list[Choice]:
         engine, names = self.engine, list(dict.fromkeys(tools))
-        history = await self._all_tools(server)
-        await history.find(names)
-        new = [x for x in names if any(e.is_enabled != is_enabled for e in history.entries(x))]
-        subjects = [tool_subject(e.key) for x in new for e in history.entries(x)]
+        all_tools = await self._all_tools(server)
+        await all_tools.find(names)
+        new = [x for x in names if any(e.is_enabled != is_enabled for e in all_tools.entries(x))]
+        subjects = [tool_subject(e.key) for x in new for e in all_tools.entries(x)]
         trouble = None
         if new:
             trouble = await _trouble_of(engine.decisions.switch(subjects, is_enabled=is_enabled))
@@ -98,16 +98,16 @@ class Deciding(Tools):
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
         """
-        history, names = await self._all_tools(server), list(dict.fromkeys(tools))
-        await history.find(names)
+        all_tools, names = await self._all_tools(server), list(dict.fromkeys(tools))
+        await all_tools.find(names)
         if names:
-            if any(history.digest(x) in ("", history.entries(x)[0].accepted) for x in names):
-                await history.ask_server(may_fail=True)
-            return [await history.review(name) for name in names]
-        await history.ask_server()
-        tools_now = self.engine.catalog.tools(history.source)
-        await self.engine.catalog.digest_all(tools_now)
-        reviews = [await history.review(x.name) for x in tools_now]
+            if any(all_tools.digest(x) in ("", all_tools.entries(x)[0].accepted) for x in names):
+                await all_tools.ask_server(may_fail=True)
+            return [await all_tools.review(name) for name in names]
+        await all_tools.ask_server()
+        tools_now = self.catalog.tools(all_tools.source)
+        await self.catalog.digest_all(tools_now)
+        reviews = [await all_tools.review(x.name) for x in tools_now]
         return [*reviews, *self._review_of_instructions(server)]
 
     async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
@@ -122,8 +122,8 @@ class Deciding(Tools):
         """
         reviews = await self.review(server, *tools)
         waiting = require_read(reviews, digest)
-        history = await self._all_tools(server)
-        keys = {e.key: x.digest for x in waiting if x.tool for e in history.entries(x.tool)}
+        all_tools = await self._all_tools(server)
+        keys = {e.key: x.digest for x in waiting if x.tool for e in all_tools.entries(x.tool)}
         instructions = next((x.digest for x in waiting if not x.tool), "")
         trouble = None
         if waiting:
@@ -194,11 +194,11 @@ class Deciding(Tools):
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
         """
-        history, names = await self._all_tools(server), list(dict.fromkeys(tools))
-        await history.find(names)
-        if history.source in self.settings.names:
-            await history.ask_server(may_fail=True)
-        return [await history.review_to_approve(x) for x in names]
+        all_tools, names = await self._all_tools(server), list(dict.fromkeys(tools))
+        await all_tools.find(names)
+        if all_tools.source in self.settings.names:
+            await all_tools.ask_server(may_fail=True)
+        return [await all_tools.review_to_approve(x) for x in names]
 
     async def approve(self, server: str, *tools: str, digest: str) -> list[Choice]:
         """Approve agents' calls of these tools for good.
@@ -212,10 +212,10 @@ class Deciding(Tools):
         engine = self.engine
         reviews = await self.review_to_approve(server, *tools)
         waiting = require_read(reviews, digest, "approve")
-        history = await self._all_tools(server)
+        all_tools = await self._all_tools(server)
         trouble: LockFailed | None = None
         for review in waiting:
-            for entry in history.entries(review.tool):
+            for entry in all_tools.entries(review.tool):
                 answer = ApprovalAnswer("always", by=_BY)
                 engine.recorder.record_answer(entry.key, answer, review.digest)
                 approving = engine.decisions.approve(entry.key, review.digest)
@@ -261,14 +261,14 @@ class Deciding(Tools):
         is_canvas = server in NAMELESS.values() and server not in self.settings.names
         source = CANVAS if is_canvas else server
         await self.engine.decisions.read()
-        await self.engine.catalog.read(source, _RECORD_SECONDS)
-        history = _AllTools(self, server, source)
-        if source != CANVAS and not history.names:
+        await self.catalog.read(source, _RECORD_SECONDS)
+        all_tools = _AllTools(self, server, source)
+        if source != CANVAS and not all_tools.names:
             self.settings.source(source)
-        return history
+        return all_tools
 
     def _review_of_instructions(self, server: str) -> list[Review]:
-        text, decisions = self.engine.catalog.instructions(server), self.engine.decisions
+        text, decisions = self.catalog.instructions(server), self.engine.decisions
         if not text:
             return []
         digest = digest_of(text)
@@ -332,7 +332,7 @@ class _AllTools:
     def digest(self, name: str) -> str:
         """Return the digest of the latest definition, or ""."""
         if live := self._live(name):
-            return self._engine.catalog.digest(live)
+            return self._context.catalog.digest(live)
         record = self._tools[name][0].record
         return record.definition if record else ""
 
@@ -382,7 +382,7 @@ class _AllTools:
         return self._tools[name][0].tool if is_ready else None
 
     def _look(self) -> None:
-        entries = {x.key: x for x in self._engine.catalog.entries(self.source)}
+        entries = {x.key: x for x in self._context.catalog.entries(self.source)}
         for key in self._decisions.decided_tools(self.source):
             entries.setdefault(key, CatalogEntry(key))
         by_name: dict[str, list[CatalogEntry]] = {}

@@ -18,11 +18,11 @@ class Resources(OperationContext):
 
     async def prompts(self) -> dict[str, tuple[Prompt, ...]]:
         """Return the prompts of all sources that were connected, by source. Connects nothing."""
-        return {x: y.prompts for x, y in self.engine.catalog.inventories().items() if y.prompts}
+        return {x: y.prompts for x, y in self.catalog.inventories().items() if y.prompts}
 
     async def resources(self) -> dict[str, tuple[Resource, ...]]:
         """Return resources and templates of all sources that were connected. Connects nothing."""
-        return {x: y.resources for x, y in self.engine.catalog.inventories().items() if y.resources}
+        return {x: y.resources for x, y in self.catalog.inventories().items() if y.resources}
 
     async def list_resources(self, server: str) -> list[Resource]:
         """Return every resource and resource template of one server, connecting it if needed.

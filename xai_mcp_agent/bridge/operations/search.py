@@ -83,8 +83,7 @@ class Search(Tools):
     def _notes_on(self, choice: ToolChoice, failed: Collection[str]) -> Sequence[str]:
         if not choice.groups:
             return ()
-        catalog = self.engine.catalog
-        tools = [x for name in choice.all_sources for x in catalog.tools(name)]
+        tools = [x for name in choice.all_sources for x in self.catalog.tools(name)]
         return choice.describe_unmatched(tools, failed)
 
     async def search_tools(
@@ -128,12 +127,11 @@ class Search(Tools):
     def _feature_entries(
         self, sources: Iterable[str], kinds: Collection[str]
     ) -> dict[ToolKey, CatalogEntry]:
-        catalog = self.engine.catalog
-        inventories = [x for x in map(catalog.inventory, sources) if x is not None]
+        inventories = [x for x in map(self.catalog.inventory, sources) if x is not None]
         features = [(x.source, x.prompts) for x in inventories if "prompt" in kinds]
         features += [(x.source, x.resources) for x in inventories if "resource" in kinds]
         tools = [tool for source, some in features for tool in tools_of_features(source, some)]
-        return {x.key: catalog.entry_of(x) for x in tools}
+        return {x.key: self.catalog.entry_of(x) for x in tools}
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
         """Return the tool that fits a request best, or None; see `SelectedTool`.
@@ -195,7 +193,7 @@ class Search(Tools):
         """
         listed = await self.tool(server, tool)
         await self.engine.decisions.read()
-        await self.engine.catalog.read(listed.source, _RECORD_SECONDS)
+        await self.catalog.read(listed.source, _RECORD_SECONDS)
         # In a thread: the schema of a server may be large.
         example = await anyio.to_thread.run_sync(example_arguments, listed.input_schema)
         return ExplainedTool(self.entry(listed), example)
@@ -224,7 +222,7 @@ class Search(Tools):
         """Like `usable_tools`, among these tools."""
         engine, preferences = self.engine, self.preferences(preferences)
         await engine.decisions.read()
-        await engine.catalog.digest_all(x for x in tools if self.lock_of(x.source))
+        await self.catalog.digest_all(x for x in tools if self.lock_of(x.source))
         await engine.rules.prepare(tools, self.caller)
         usable = {x.key: x for x in tools if not any(self.obstacles(x, preferences))}
         weights = dict[ToolKey, float]()

@@ -142,12 +142,11 @@ class Tools(OperationContext):
         # Imported here: it compiles dozens of patterns, and most programs never ask.
         from ...policy.suspicion import marks_of
 
-        catalog = self.engine.catalog
         version, marks = self.engine.marks
-        if version != catalog.version:
-            version = catalog.version
+        if version != self.catalog.version:
+            version = self.catalog.version
             # In a thread: thousands of tools take a second.
-            marks = await anyio.to_thread.run_sync(marks_of, catalog.inventories())
+            marks = await anyio.to_thread.run_sync(marks_of, self.catalog.inventories())
             self.engine.marks = version, marks
         return [x for x in marks if not servers or x.source in servers]
 
@@ -162,7 +161,7 @@ class Tools(OperationContext):
         """Return the tools of some sources with the decisions about each."""
         await self.engine.decisions.read()
         for source_tools in tools.values():
-            await self.engine.catalog.digest_all(source_tools)
+            await self.catalog.digest_all(source_tools)
         return {x.key: self.entry(x) for source_tools in tools.values() for x in source_tools}
 
     async def tools_by_source(
@@ -188,9 +187,9 @@ class Tools(OperationContext):
 
         Servers that cannot be used offer nothing, and are not an error here.
         """
-        names, catalog = list(servers), self.engine.catalog
-        await self.wait_for(*(name for name in names if not catalog.tools(name)))
-        return next((name for name in names if catalog.tool(name, tool)), None)
+        names = list(servers)
+        await self.wait_for(*(name for name in names if not self.catalog.tools(name)))
+        return next((name for name in names if self.catalog.tool(name, tool)), None)
 
     async def call_tool(
         self,
@@ -221,7 +220,7 @@ class Tools(OperationContext):
         if limit is not None:
             limit = check_limit(limit)
         arguments = {} if arguments is None else arguments
-        listed = engine.catalog.tool(server, tool)  # the pipeline checks that it still exists
+        listed = self.catalog.tool(server, tool)  # the pipeline checks that it still exists
         if listed is None:
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
