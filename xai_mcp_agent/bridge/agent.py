@@ -219,7 +219,7 @@ class AioAgent:
         """
         _check_question(question)
         caller = self._caller(host)
-        operations = Operations(self._bridge.aio.engine, caller)
+        operations = self._bridge.aio.operations.for_caller(caller)
         notes, calls = list[str](), list[ToolFinished]()
         record = self._recorder(caller)
 
@@ -289,7 +289,7 @@ def _own_tools(bridge: Bridge, parts: Parts, memory: Memory | None) -> list[Tool
     own: list[Toolset] = [] if memory is None else [MemoryToolset(memory)]
     functions = [x for x in parts or () if not isinstance(x, str)]
     if functions:
-        own.append(FunctionToolset(functions, bridge.aio.engine.recorder.mask))
+        own.append(FunctionToolset(functions, bridge.aio.operations.mask))
     return own
 
 

@@ -13,19 +13,18 @@ from anyio import to_thread
 from ..agent.meta_tools import Planning
 from ..agent.results import ResultPages
 from ..agent.state import RunState
-from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
+from ..agent.toolsets import AgentTools, Toolset
 from ..catalog.definitions import ToolDefinition
 from ..catalog.groups import ToolChoice
 from ..core.errors import LockFailed, NoTools, XaiMcpError
 from ..core.names import did_you_mean, join_names
 from ..core.results import TextPart, ToolResult
 from ..core.shell import shell_command
-from ..core.tools import Tool, ToolKey
+from ..core.tools import STATIC, Tool, ToolKey
 from ..planning.plan import Plan, plan_as_json
 from ..policy.review import Review
 from ..search.preferences import Preferences
 from ..search.results import SelectedTool
-from .context import is_of_person
 from .operations import Operations
 from .source_toolset import SourceFailure, SourceToolset
 from .toolbox import agent_tools
@@ -112,7 +111,7 @@ async def ready_tools(
     required_sources = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, required_sources)
     if not left_out:  # otherwise a missing source may have the names
-        async for line in _describe_unmatched(operations, spec, CombinedToolset(*parts)):
+        async for line in _describe_unmatched(operations, spec, parts):
             listener.tell(line)
     usable_now = [x.tool for x in (await tools.available()).definitions]
 
@@ -120,7 +119,7 @@ async def ready_tools(
         return any(test(x) and not operations.is_denied(x) for x in usable_now)
 
     lacking = [x for x in required if not has_usable(choice.part(x))]
-    if not lacking and not has_usable(is_of_person):
+    if not lacking and not has_usable(_is_of_person):
         lacking = [*choice.sources, *(x.name for x in choice.groups)]
     why = _no_tools(operations, spec, sources, required, lacking) if lacking else None
     return ReadyTools(tools, pages, left_out, why)
@@ -154,6 +153,11 @@ def planning_of(
 def _required(operations: Operations, spec: ToolSpec) -> list[str]:
     of_settings = (x for x in spec.choice.all_sources if x in operations.settings.required)
     return list(dict.fromkeys((*spec.required, *of_settings)))
+
+
+def _is_of_person(tool: Tool) -> bool:
+    """Return whether a tool is a person's: of a source, the canvas or a function, not built in."""
+    return bool(tool.source) or tool.key.kind == STATIC.name
 
 
 async def _ask_to_accept(
@@ -204,7 +208,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
 
 
 async def _describe_unmatched(
-    operations: Operations, spec: ToolSpec, tools: Toolset
+    operations: Operations, spec: ToolSpec, parts: Sequence[Toolset]
 ) -> AsyncIterator[str]:
     """Yield lines about names and patterns that match no tool: they may be misspelled.
 
@@ -212,7 +216,7 @@ async def _describe_unmatched(
     """
     own, choice = spec.preferences, spec.choice
     if own != Preferences():
-        keys = [x.key for x in await tools.tools()]
+        keys = [x.key for part in parts for x in await part.tools()]
         groups = operations.settings.search.groups
         with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
         if patterns := await to_thread.run_sync(with_groups.unmatched, keys, choice.all_sources):

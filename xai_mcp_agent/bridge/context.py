@@ -268,18 +268,3 @@ def _by_rules(ranked: Ranked, gate: RuleGate, caller: Caller) -> Ranked:
     verb = "preferred" if ruling.prefer > 0 else "put behind others"
     reasons = (*ranked.reasons, f"{verb} by the rule {', '.join(ruling.preferred_by)!r}")
     return replace(ranked, score=max(0.0, ranked.score * (1 + ruling.prefer)), reasons=reasons)
-
-
-def is_of_person(tool: Tool) -> bool:
-    """Return whether a tool is a person's: of a source, the canvas or a function, not built in."""
-    return bool(tool.source) or tool.key.kind == STATIC.name
-
-
-def raise_first(errors: Mapping[str, XaiMcpError]) -> None:
-    """Raise the first error, if there is one."""
-    first = next(iter(errors.values()), None)
-    try:
-        if first is not None:
-            raise first
-    finally:
-        del first, errors  # as in `Portal.call`: an error must not hold itself

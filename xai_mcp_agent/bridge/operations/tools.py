@@ -18,7 +18,7 @@ from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import MCP, Tool, ToolKey
 from ...settings.entry import SourceSettings
-from ..context import OperationContext, raise_first
+from ..context import OperationContext
 
 if TYPE_CHECKING:
     from ...catalog.groups import ToolChoice
@@ -80,7 +80,7 @@ class Tools(OperationContext):
             UnknownServer, SettingsError: a name cannot be used; the others are started.
         """
         names = names or self.settings.usable
-        raise_first(self.start_sources(names, is_anew=True))
+        _raise_first(self.start_sources(names, is_anew=True))
         if wait:
             await self.wait_for(*names)
 
@@ -299,6 +299,16 @@ def _splits_of(name: str) -> Iterator[tuple[str, str]]:
     parts = name.split("/")
     for count in range(len(parts) - 1, 0, -1):
         yield "/".join(parts[:count]), "/".join(parts[count:])
+
+
+def _raise_first(errors: Mapping[str, XaiMcpError]) -> None:
+    """Raise the first error, if there is one."""
+    first = next(iter(errors.values()), None)
+    try:
+        if first is not None:
+            raise first
+    finally:
+        del first, errors  # as in `Portal.call`: an error must not hold itself
 
 
 def _as_async(on_progress: Progress) -> OnProgress:
