@@ -90,30 +90,20 @@ class PendingCalls:
 
     async def _make(self, number: int, call: ToolCall, thought: str) -> None:
         start, available = time.monotonic(), self._tools.current
+        definition = None if call.not_made else available.find(call.name)
         arguments: JsonObject | None = None
-        name, source, key = call.name, None, None
         try:
-            if call.not_made:
-                raise XaiMcpError(call.not_made)
-            definition = available.find(call.name)
             if definition is None:
-                raise UnknownTool(self._tools.why_not(call.name))
-            name, source, key = definition.name, definition.tool.source, definition.tool.key
-            schema = definition.tool.input_schema
+                raise UnknownTool(call.not_made or self._tools.why_not(call.name))
+            name, schema = definition.name, definition.tool.input_schema
             parse = partial(parse_arguments, call.arguments, schema, tool=name)
             arguments = await beside_loop(len(call.arguments), parse)
-            if key == EXECUTE_TOOL.key:  # from here on it is a call of the named tool
+            if definition.tool.key == EXECUTE_TOOL.key:  # from here on a call of the named tool
                 definition, arguments = resolve_execution(arguments, available, self._tools.why_not)
-                name, source, key = definition.name, definition.tool.source, definition.tool.key
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:
-            self._begun.add(number)
-            try:
-                await self._emit(ToolStarted(call.id, name, arguments, source))
-            except BaseException:  # nothing was sent
-                self._begun.discard(number)
-                raise
+            await self._begin(number, call.id, definition, arguments)
             try:
                 result = await self._result(call.id, definition, arguments)
             except ApprovalAwaited as waiting:  # nothing was sent
@@ -121,12 +111,25 @@ class PendingCalls:
                 self._awaiting[number] = waiting.call
                 await self._emit(ToolReturned(call.id))
                 return
-        seconds = time.monotonic() - start
+        name, tool = (definition.name, definition.tool) if definition else (call.name, None)
+        seconds, source, key = time.monotonic() - start, tool and tool.source, tool and tool.key
         self._finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source, key
         )
         if number in self._begun:
             await self._emit(ToolReturned(call.id))
+
+    async def _begin(
+        self, number: int, call_id: str, definition: ToolDefinition, arguments: JsonObject
+    ) -> None:
+        """Announce a call, which counts as begun from now on, unless that fails."""
+        self._begun.add(number)
+        started = ToolStarted(call_id, definition.name, arguments, definition.tool.source)
+        try:
+            await self._emit(started)
+        except BaseException:
+            self._begun.discard(number)
+            raise
 
     async def _result(
         self, call_id: str, definition: ToolDefinition, arguments: JsonObject
