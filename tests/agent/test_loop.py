@@ -13,7 +13,13 @@ import pytest
 from tests.agent.runs import LONG, RunRecord, StoppedHere, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
 from xai_mcp_agent import ModelCannotCallFunctions, ModelRateLimited
-from xai_mcp_agent.agent.events import ProtocolChanged, RunEvent, ToolReturned, ToolStarted
+from xai_mcp_agent.agent.events import (
+    ProtocolChanged,
+    RunEvent,
+    RunStarted,
+    ToolReturned,
+    ToolStarted,
+)
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, TokenUsage
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.run_file import RunFileError
@@ -195,6 +201,9 @@ async def test_a_resumed_run_makes_only_the_calls_without_an_answer():
     assert (run.answer, run.outcome.steps, run.outcome.tool_calls) == ("It is 5.", 4, 3)
     assert run.outcome.usage.input_tokens == 20
     assert [x["content"] for x in run.request(2)[-2:]] == ["Adding.", "5"]
+    started = run.events[0]
+    assert isinstance(started, RunStarted)
+    assert started.asked == "Go.", "not the last result"
     # The long result of the first run can still be read, under the name it had.
     assert run.functions(2) == ["tell", "add", "shout", "boom", "read_result"]
     assert f"There are: {id_of(LONG)}." in run.request(3)[-1]["content"]

@@ -49,13 +49,8 @@ class Conversation:
         return "\n\n".join(text_of(x) for x in self._start[: self._system_count()])
 
     @property
-    def last_text(self) -> str:
-        """The text of the last message."""
-        return next((text_of(x) for x in reversed([*self._start, *self._additions])), "")
-
-    @property
     def question(self) -> str:
-        """The person's last message."""
+        """The person's last message before the run."""
         texts = (text_of(x) for x in reversed(self._start) if x["role"] == "user")
         return next(filter(None, texts), "")
 

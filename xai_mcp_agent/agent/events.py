@@ -26,7 +26,7 @@ Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "ref
 class RunStarted:
     """A run begins. `left_out` has a line for each source that could not be used.
 
-    `asked` is the text of the last message given to the run.
+    `asked` is the person's last message before the run.
     """
 
     agent: str

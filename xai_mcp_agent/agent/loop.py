@@ -192,7 +192,7 @@ class AgentRun:
         await self._emit(
             RunStarted(
                 spec.name, spec.model.name, self._model.protocol, available.names, left_out,
-                conversation.last_text,
+                conversation.question,
             )
         )  # fmt: skip
 
