@@ -45,6 +45,7 @@ class ReceivedRequest:
 
     headers: Mapping[str, str]
     body: dict[str, Any]
+    query: str = ""
 
     @property
     def tool_names(self) -> list[str]:
@@ -189,7 +190,7 @@ class ModelEndpoint:
     def answer(self, got: Received) -> Reply:
         """Answer a request by the next step."""
         body = json.loads(got.body)
-        self.requests.append(ReceivedRequest(got.headers, body))
+        self.requests.append(ReceivedRequest(got.headers, body, got.query))
         self.first_request.set()
         is_responses = got.path.endswith("/responses")
         problem = responses_service.complaint(body) if is_responses else ""

@@ -88,6 +88,42 @@ async def test_nothing_of_the_environment_is_sent_to_another_address(
     assert request.headers["authorization"] == f"Bearer {key}"
 
 
+async def test_parameters_of_an_address_are_sent_as_its_query(wire: ScriptedWire):
+    """Azure's preview features have one: `?api-version=preview`."""
+    async with wire.model_of([says("ok")]) as (_, endpoint):
+        subject = wire.model("m", base_url=f"{endpoint.base_url}?api-version=preview")
+        assert (await ask(subject)).text == "ok"
+        await subject.aclose()
+    assert endpoint.requests[0].query == "api-version=preview"
+
+
+async def test_no_proxy_is_asked_for_a_service_on_this_machine(
+    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
+):
+    """A company's proxy in the environment does not reach an Ollama here."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert (await wire.reply(says("ok"))).text == "ok"
+
+
+async def test_a_proxy_or_certificates_that_cannot_be_used_are_reported(
+    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
+):
+    async def refusal() -> str:
+        with pytest.raises(ModelError) as caught:
+            await ask(wire.model("m", base_url="https://models.example.com", api_key=Secret(KEY)))
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+        return str(caught.value)
+
+    monkeypatch.setenv("HTTPS_PROXY", f"gopher://ada:{PASSWORD}@127.0.0.1:9")
+    proxy = await refusal()
+    assert "Unknown scheme for proxy URL" in proxy
+    assert "Check HTTPS_PROXY" in proxy
+    assert PASSWORD not in proxy
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file.pem")
+    assert "No such file" in await refusal()
+
+
 # No error shows a key
 
 REVEALING: dict[str, Any] = {

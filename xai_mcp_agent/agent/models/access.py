@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ...core.errors import ModelAuthenticationError, ModelError
+from ...core.places import INTERNET, THIS_MACHINE, place_of_host
 from ...core.util import trusted_certificates
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret, Secrets
@@ -43,7 +43,7 @@ class ModelAccess:
 
     provider: str
     model: str
-    base_url: str | None = field(repr=False)  # may contain a password
+    base_url: str = field(repr=False)  # may contain a password
     api_key: Secret | None
     node: str = "AgentModel"  # node with these ports, for messages
 
@@ -57,9 +57,9 @@ class ModelAccess:
         user, password = _credentials(self.url)
         key = self.key
         secrets = Secrets([key or "", password, f"{user}:{password}" if user else ""])
-        key_from = "port" if self.api_key else "environment" if self._is_at_home() else "nowhere"
+        needs_own_key = not self.api_key and not self._is_at_home()
         return ModelService(
-            self.provider, self.model, self.url, silence_seconds, key_from, self.node,
+            self.provider, self.model, self.url, silence_seconds, needs_own_key, self.node,
             secrets=secrets,
         )  # fmt: skip
 
@@ -81,18 +81,26 @@ class ModelAccess:
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
     def open(self, timeout_seconds: float) -> AsyncOpenAI:
-        """Make the client, after `check`. The first call takes a second; use a thread."""
+        """Make the client, after `check`. The first call takes a second; use a thread.
+
+        Raises:
+            ModelError: the environment names a proxy or certificates that cannot be used.
+        """
         import openai
 
         connect = min(_CONNECT_SECONDS, timeout_seconds)
         timeout = openai.Timeout(timeout_seconds, connect=connect)
-        # The client's own would load this machine's certificates for each run.
-        http = openai.DefaultAsyncHttpxClient(
-            verify=trusted_certificates(), timeout=timeout, auth=self.basic_auth
-        )
-        return openai.AsyncOpenAI(
-            **self.identity(), timeout=timeout, max_retries=0, http_client=http
-        )
+        try:
+            http = openai.DefaultAsyncHttpxClient(**self.http_options(), timeout=timeout)
+            return openai.AsyncOpenAI(
+                **self.identity(), timeout=timeout, max_retries=0, http_client=http
+            )
+        except (ImportError, OSError, ValueError) as cause:
+            words = str(cause)
+        # Raised outside `except`: the cause may hold a proxy's password.
+        what = "cannot be asked: this environment's proxy or certificates cannot be used"
+        step = "Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR."
+        raise ModelError(self.service(timeout_seconds).message(what, step, words))
 
     def check(self, timeout_seconds: float) -> None:
         """Check the address and the key before use.
@@ -111,11 +119,22 @@ class ModelAccess:
         if not key and not is_local(self.url):
             raise no_key_error(service)
 
-    @property
-    def basic_auth(self) -> tuple[str, str] | None:
-        """Return the address's user and password apart, since the HTTP client logs addresses."""
+    def http_options(self) -> dict[str, Any]:
+        """Return the HTTP client's arguments for certificates, password and proxy.
+
+        Raises:
+            OSError: the environment's certificates cannot be read.
+        """
         user, password = _credentials(self.url)
-        return (user, password) if user or password else None
+        place = place_of_host(_parts(self.url).hostname or "") or ""
+        return {
+            # The client's own would load this machine's certificates for each run.
+            "verify": trusted_certificates(),
+            # Not in the address, which the HTTP client logs.
+            "auth": (user, password) if user or password else None,
+            # No proxy of the environment reaches a server on this machine.
+            "trust_env": not place.startswith(THIS_MACHINE),
+        }
 
     def identity(self) -> dict[str, Any]:
         """Return the client's arguments for address, key and headers."""
@@ -131,7 +150,13 @@ class ModelAccess:
             headers = dict.fromkeys({*names, "OpenAI-Organization", "OpenAI-Project"}, openai.omit)
             # Omitting this header would omit the key as well.
             headers |= {x: f"Bearer {bearer}" for x in names if x.lower() == "authorization"}
-        return {"base_url": self.bare_url or None, "api_key": bearer, "default_headers": headers}
+        parts = _parts(self.bare_url)
+        return {
+            "base_url": parts._replace(query="").geturl() or None,
+            "default_query": dict(parse_qsl(parts.query)),  # such as Azure's `?api-version=`
+            "api_key": bearer,
+            "default_headers": headers,
+        }
 
     @property
     def key(self) -> Secret | None:
@@ -169,12 +194,10 @@ def is_home(url: str) -> bool:
 def is_local(url: str) -> bool:
     """Return whether the address is on this machine or network; such servers need no key."""
     host = _parts(url).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        # A name without a dot is this machine, a container, or a host in the local network.
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
-    return address.is_private or address.is_loopback
+    if place := place_of_host(host):
+        return place != INTERNET
+    # A name without a dot is a container, or a host in the local network.
+    return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def _is_own(url: str) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ...core.errors import ModelError
 from ...core.imports import import_aside
-from ...core.util import trusted_certificates
 from ...search.embeddings import Embedder, NoEmbeddings
 from ...search.local_model import PACKAGES, installed_folder, local_embedder
 from ...secrets.secrets import Secret
@@ -73,7 +72,7 @@ def endpoint_embeddings(
     The key defaults to OPENAI_API_KEY if the address is OpenAI's, or the one in OPENAI_BASE_URL.
     `owner` is the place that configures model, address and key. The function raises `ModelError`.
     """
-    access = ModelAccess("openai", model, base_url or None, api_key, node=owner)
+    access = ModelAccess("openai", model, base_url, api_key, node=owner)
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
         """Return the vectors of these texts, in their order."""
@@ -88,7 +87,9 @@ def endpoint_embeddings(
                 model=model, input=texts, encoding_format="float"
             )
             return _vectors(answer.content, len(texts))
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
+        except (
+            openai.OpenAIError, httpx2.HTTPError, ImportError, OSError, ValueError, RecursionError
+        ) as cause:  # fmt: skip
             service = access.service(_SILENCE_SECONDS)
             words = service.secrets.redact(str(cause))[:_MAX_WORDS_CHARS]
         # Raised outside `except`, so that it is not chained to an error that holds the key.
@@ -108,9 +109,7 @@ def _client(access: ModelAccess, _url: str, _key: Secret | None) -> Any:
     Address and key are cache keys, because the environment may change them.
     """
     openai = import_aside("openai")
-    http = openai.DefaultHttpxClient(
-        verify=trusted_certificates(), timeout=_SILENCE_SECONDS, auth=access.basic_auth
-    )
+    http = openai.DefaultHttpxClient(**access.http_options(), timeout=_SILENCE_SECONDS)
     return openai.OpenAI(
         **access.identity(), timeout=_SILENCE_SECONDS, max_retries=1, http_client=http
     )

@@ -55,20 +55,21 @@ _BUSY = re.compile(r"429|rate_limit_exceeded|rate_limit_error")
 _NEXT_OFFLINE = "The provider `offline` needs no key."
 _CHECK_LOG = "Check `base_url` and the server's log."
 
-KeyFrom: TypeAlias = Literal["port", "environment", "nowhere"]
-"""The key's origin; `nowhere` means that the environment's key is not for this address."""
 Retry: TypeAlias = Literal["never", "soon", "when free"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelService:
-    """A model's service for messages, and how long it may be silent."""
+    """A model's service for messages, and how long it may be silent.
+
+    `needs_own_key` is true if the environment's key is not for this address, and it has no other.
+    """
 
     provider: str
     model: str
     base_url: str = field(repr=False)  # may contain a password
     silence_seconds: float
-    key_from: KeyFrom = "port"
+    needs_own_key: bool = False
     node: str = "AgentModel"  # node with these ports
     key_variable: str = "OPENAI_API_KEY"
     secrets: Secrets = field(default_factory=Secrets, repr=False)
@@ -278,8 +279,8 @@ def web_page_error(status: int, service: ModelService) -> ModelError:
 
 def no_key_error(service: ModelService) -> ModelError:
     """Return the error for a service that needs a key when there is none."""
-    is_foreign = service.key_from == "nowhere"
-    what = "cannot be asked: there is no API key" + (" for this address" if is_foreign else "")
+    where = " for this address" if service.needs_own_key else ""
+    what = f"cannot be asked: there is no API key{where}"
     return ModelAuthenticationError(service.message(what, _key_step(service, "Set")))
 
 
@@ -331,7 +332,7 @@ def display_url(url: str) -> str:
 def _key_step(service: ModelService, verb: str = "Check") -> str:
     """Return what to do about the key; the environment's is for some addresses only."""
     step = f"{verb} {service.key_places}."
-    if service.key_from == "nowhere":
+    if service.needs_own_key:
         step = (
             f"Set {service.key_port}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent "
             "to OpenAI only, or to the address in OPENAI_BASE_URL."

@@ -69,7 +69,7 @@ class OpenAIModel(RetryingModel):
         api_key: Secret | None = None,
         settings: ModelSettings | None = None,
     ) -> None:
-        access = ModelAccess(self.provider, model, base_url or None, api_key or None)
+        access = ModelAccess(self.provider, model, base_url, api_key)
         super().__init__(settings or ModelSettings(), quirks_of(access.bare_url, model))
         self._access = access
         self._model = model
