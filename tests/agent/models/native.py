@@ -65,11 +65,22 @@ class NativeWire:
 
         from xai_mcp_agent.agent.models.providers import NativeModel
 
+        class WholeModel(FunctionModel):
+            """Gives a reason for its end, as every service does."""
+
+            @asynccontextmanager
+            async def request_stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
+                async with super().request_stream(*args, **kwargs) as stream:
+                    stream.finish_reason = "stop"
+                    yield stream
+
         service = NativeService(script)
-        native = FunctionModel(stream_function=service.stream)
+        native = WholeModel(stream_function=service.stream)
         options = {"api_key": Secret(KEY), **options}
+        subject = NativeModel(self.provider, model, **options)
+        subject._open = lambda: native
         with anyio.fail_after(20):
-            yield NativeModel(self.provider, model, native=native, **options), service
+            yield subject, service
 
     async def error_of(self, script: Script | Sequence[Any], **options: Any) -> ModelError:
         """Return the error of a model whose service follows the script."""

@@ -12,10 +12,12 @@ import pytest
 from tests.agent.models.native import NativeWire
 from tests.agent.models.wires import ADD, ASK, KEY, after, ask, ask_streamed
 from tests.support.media_samples import PNG
+from tests.support.model_endpoint import fails, model_endpoint, says
 from xai_mcp_agent import (
     ImagePart,
     ModelAuthenticationError,
     ModelError,
+    ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
     ToolResult,
@@ -30,6 +32,8 @@ pytest.importorskip("pydantic_ai", reason="the extra `providers` is not installe
 from pydantic_ai import exceptions
 from pydantic_ai import messages as ai
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from xai_mcp_agent.agent.models.providers import NativeModel
 
@@ -87,6 +91,55 @@ async def test_a_conversation_with_pictures_arrives():
     text, picture = last.parts[0].content
     assert text == "A"
     assert picture == ai.BinaryContent.from_data_uri(f"data:image/png;base64,{PNG}")
+
+
+async def test_a_model_that_refuses_pictures_gets_a_note_from_then_on():
+    """Groq's models without vision answer 400; for Cohere pydantic-ai raises an error itself."""
+    call, result = ToolCall("c1", "look", "{}"), ToolResult((ImagePart(PNG, "image/png"),))
+    request = ModelRequest(
+        (*ASK, call_message("", [call]), *result_messages([(call, "A", result)]))
+    )
+    for refusal in (
+        fails(400, {"message": "messages[2].content must be a string"}),
+        NotImplementedError("Cohere does not yet support multi-modal inputs."),
+    ):
+        async with WIRE.model_of([refusal, ["one"], ["two"]], model=str(refusal)) as (
+            model,
+            service,
+        ):
+            for text in ("one", "two"):
+                assert (await ask_streamed(model, request))[0].text == text
+        contents = [x[0][-1].parts[0].content for x in service.requests]
+        assert isinstance(contents[0], list)
+        assert ["your service takes none" in str(x) for x in contents] == [False, True, True]
+
+
+async def test_a_used_up_quota_is_not_waited_for():
+    """Gemini's daily quota: a 429 like any other, but pydantic-ai reads its details."""
+    quota = exceptions.ModelHTTPError.for_category(
+        exceptions.ModelQuotaExceededError, status_code=429, model_name="small",
+        body={"error": {"message": "You exceeded your current quota"}}, retry_after=1.0,
+    )  # fmt: skip
+    error = await WIRE.error_of([quota])
+    assert isinstance(error, ModelRateLimited)
+    assert 'no quota left for this account. It says: "You exceeded' in str(error)
+
+
+async def test_closing_a_model_closes_its_connections():
+    with model_endpoint([says("ok"), says("again")]) as endpoint:
+        opened: list[OpenAIProvider] = []
+
+        def open_model() -> OpenAIChatModel:
+            opened.append(OpenAIProvider(base_url=endpoint.base_url, api_key=KEY))
+            return OpenAIChatModel("small", provider=opened[-1])
+
+        model = NativeModel("anthropic", "small")
+        model._open = open_model
+        for text in ("ok", "again"):
+            assert (await ask(model)).text == text
+            await model.aclose()
+            await model.aclose()
+    assert [x.client.is_closed() for x in opened] == [True, True]
 
 
 async def test_settings_are_sent_only_when_they_are_set():

@@ -101,7 +101,8 @@ class AttemptFailure:
     error: ModelError
     retry: Retry = "never"
     wait_seconds: float | None = None  # as the service asks
-    words: str = ""  # the service's own, if they came in the middle of an answer
+    words: str = ""  # the service's own
+    status: int = 0  # of the response; 0 in the middle of an answer
 
     @property
     def reason(self) -> str:
@@ -150,7 +151,7 @@ def status_failure(
     is_final = headers.get("x-should-retry") == "false"
     if is_final or as_object(body).get("code") == "insufficient_quota":
         retry = "never"
-    return AttemptFailure(error, retry, _pause_seconds(headers))
+    return AttemptFailure(error, retry, _pause_seconds(headers), words_of(body), status)
 
 
 def body_failure(body: Any, service: ModelService) -> AttemptFailure | None:

@@ -98,9 +98,6 @@ class OpenAIModel(RetryingModel):
     def _service(self) -> ModelService:
         return self._access.service(self._settings.timeout_seconds)
 
-    def _learn_from(self, failure: AttemptFailure, request: ModelRequest) -> bool:
-        return self._quirks.learn_media(failure.words, kinds_in(request.messages))
-
     async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | AttemptFailure:
         client = await self._connect()
         service = self._service

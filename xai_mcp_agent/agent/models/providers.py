@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -28,6 +29,7 @@ from pydantic_ai.tools import ToolDefinition
 from ...core.errors import ModelAuthenticationError, ModelError, drop_tracebacks
 from ...core.json import as_list, as_object
 from ...secrets.secrets import Secret, Secrets
+from ..media import without
 from ..messages import Message, ToolCall, added_by, text_of, with_calls
 from .access import family_of, key_variable
 from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, TokenUsage
@@ -38,6 +40,7 @@ from .errors import (
     status_failure,
     timeout_error,
     unreadable_failure,
+    words_of,
 )
 from .quirks import quirks_of
 from .retries import RetryingModel
@@ -59,19 +62,18 @@ class NativeModel(RetryingModel):
         *,
         api_key: Secret | None = None,
         settings: ModelSettings | None = None,
-        native: Model | None = None,
     ) -> None:
         super().__init__(settings or ModelSettings(), quirks_of(provider, model))
         self._provider, self._model, self._key = provider, model, api_key
         self._service_id = f"{provider} {family_of(model)}"
-        self._native = native
+        self._native: Model | None = None
+        self._connections = AsyncExitStack()
         self._opening = anyio.Lock()
 
     async def aclose(self) -> None:
         """Close connections. The next reply opens new ones."""
-        native, self._native = self._native, None
-        if native is not None:
-            await native.__aexit__(None, None, None)
+        self._native = None
+        await self._connections.aclose()
 
     @property
     def _service(self) -> ModelService:
@@ -95,23 +97,11 @@ class NativeModel(RetryingModel):
     ) -> AsyncGenerator[str | ModelReply | AttemptFailure]:
         """Yield the text as it comes, and finally the reply or the failure."""
         try:
-            async with self._opening:
-                # In a thread: it imports the service's own library.
-                self._native = model = self._native or await anyio.to_thread.run_sync(self._open)
             async with model_request_stream(
-                model,
-                _history(request.messages, self._service_id),
+                await self._connect(),
+                _history(request.messages, self._service_id, self._quirks.refused),
                 model_settings=self._native_settings(request),
-                model_request_parameters=ModelRequestParameters(
-                    function_tools=[
-                        ToolDefinition(
-                            name=x.name,
-                            description=x.description,
-                            parameters_json_schema=x.parameters,
-                        )
-                        for x in request.functions
-                    ]
-                ),
+                model_request_parameters=_parameters(request),
             ) as stream:
                 async for event in stream:
                     match event:
@@ -122,12 +112,21 @@ class NativeModel(RetryingModel):
                         case _:
                             pass
                 response = stream.get()
-            # Each service gives a reason for its end; pydantic-ai's own models for tests do not.
-            reason = response.finish_reason or as_object(response.provider_details)
-            is_whole = response.state == "complete" and (reason or not model.provider)
+            # Each service gives a reason for its end.
+            has_reason = response.finish_reason or response.provider_details
+            is_whole = response.state == "complete" and has_reason
             yield self._reply(response) if is_whole else dropped_failure(self._service)
         except Exception as cause:  # noqa: BLE001 - each library has errors of its own
             yield _failure_of(cause, self._service)
+
+    async def _connect(self) -> Model:
+        async with self._opening:
+            if self._native is None:
+                # In a thread: it imports the service's own library.
+                native = await anyio.to_thread.run_sync(self._open)
+                # pydantic-ai closes only the connections of a model that was entered.
+                self._native = await self._connections.enter_async_context(native)
+            return self._native
 
     def _open(self) -> Model:
         key = {"api_key": self._key.reveal()} if self._key else {}
@@ -164,7 +163,17 @@ class NativeModel(RetryingModel):
         )
 
 
-def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]:
+def _parameters(request: ModelRequest) -> ModelRequestParameters:
+    functions = [
+        ToolDefinition(name=x.name, description=x.description, parameters_json_schema=x.parameters)
+        for x in request.functions
+    ]
+    return ModelRequestParameters(function_tools=functions)
+
+
+def _history(
+    messages: Sequence[Message], service: str, refused: Collection[str]
+) -> list[ai.ModelMessage]:
     """Convert the conversation to pydantic-ai's requests, of several parts, and responses."""
     history: list[ai.ModelMessage] = []
     parts: list[ai.ModelRequestPart] = []
@@ -179,7 +188,8 @@ def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]
             parts.append(ai.SystemPromptPart(text_of(message)))
         elif message["role"] == "tool":
             name = as_object(call.get("function")).get("name") or "a_tool"
-            parts.append(ai.ToolReturnPart(name, _content(message), message["tool_call_id"]))
+            content = _content(without(message, refused))
+            parts.append(ai.ToolReturnPart(name, content, message["tool_call_id"]))
         else:
             parts.append(ai.UserPromptPart(_content(message)))
     return [*history, ai.ModelRequest(parts)] if parts else history
@@ -247,6 +257,8 @@ def _failure_of(cause: Exception, service: ModelService) -> AttemptFailure:
                 pause = {"retry-after": str(cause.retry_after)} if cause.retry_after else {}
                 headers = {**(cause.headers or {}), **pause}
                 body = as_object(cause.body).get("error") or cause.body or words
+                if isinstance(cause, exceptions.ModelQuotaExceededError):
+                    body = {"message": words_of(body), "code": "insufficient_quota"}
                 return status_failure(cause.status_code, headers, body, service)
             case exceptions.ContentFilterError():
                 body = {"message": words, "code": "content_filter"}
@@ -260,6 +272,8 @@ def _failure_of(cause: Exception, service: ModelService) -> AttemptFailure:
                 error = ModelAuthenticationError(service.message("cannot be asked", step, words))
                 return AttemptFailure(error)
             case _:
-                return unreadable_failure("could not be used", service, words)
+                failure = unreadable_failure("could not be used", service, words)
+                # Some libraries raise NotImplementedError for pictures or sounds.
+                return replace(failure, words=words)
     finally:
         drop_tracebacks(cause)

@@ -17,7 +17,7 @@ _NO_MEDIA = re.compile(
     r"|roles must alternate",
     re.IGNORECASE,
 )
-_MEDIA_STATUSES = {400, 404, 413, 415, 422, 500, 501}
+_MEDIA_STATUSES = {0, 400, 404, 413, 415, 422, 500, 501}
 # As worded by OpenAI and DeepSeek; Groq; vLLM; llama.cpp.
 _ABOUT_FORMAT = re.compile(
     r"response[_ ]format|text\.format|json[_ ]schema|structured[_ ]output|\bgrammar\b"
@@ -65,14 +65,17 @@ class ServiceQuirks:
             or self._learn_limit_name(error.param, words, body)
         ):
             return True
-        return status in _MEDIA_STATUSES and self.learn_media(words, media, status == 413)
+        return self.learn_media(words, status, media)
 
-    def learn_media(self, words: str, media: set[str], is_too_large: bool = False) -> bool:
-        """Drop one kind: the one named in the refusal, or else pictures before sounds."""
+    def learn_media(self, words: str, status: int, media: set[str]) -> bool:
+        """Drop one kind: the one named in the refusal, or else pictures before sounds.
+
+        `status` is 0 if the refusal came in the middle of an answer.
+        """
         remaining = sorted(media - self.refused, reverse=True)
-        if not remaining or is_overflow(None, words):
+        if not remaining or status not in _MEDIA_STATUSES or is_overflow(None, words):
             return False
-        if not is_too_large and not _NO_MEDIA.search(words):
+        if status != 413 and not _NO_MEDIA.search(words):
             return False
         matches = [x for x in remaining if x in words.lower()]
         self.refused.add((matches or remaining)[0])

@@ -13,6 +13,7 @@ from anyio import sleep
 
 from ...core.backoff import Backoff
 from ...core.errors import ModelCannotCallFunctions, ModelContextOverflow
+from ..media import kinds_in
 from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
 from .errors import AttemptFailure, ModelService, turn_error
 from .quirks import ServiceQuirks
@@ -74,13 +75,13 @@ class RetryingModel:
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None, deadline: float
     ) -> ModelReply:
         backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
-        failures = 0
+        failures, media = 0, kinds_in(request.messages)
         while True:
             result = await self._attempt(request, on_text)
             if isinstance(result, ModelReply):
                 return result
             pause = 0.0
-            if not self._learn_from(result, request):
+            if not self._quirks.learn_media(result.words, result.status, media):
                 failures += result.retry == "soon"
                 pause = _pause_after(result, backoff)
                 # A service with too many requests answers once others have had their turn.
@@ -109,10 +110,6 @@ class RetryingModel:
 
     async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | AttemptFailure:
         raise NotImplementedError
-
-    def _learn_from(self, failure: AttemptFailure, request: ModelRequest) -> bool:
-        """Return whether a changed request makes sense at once."""
-        return False
 
 
 def _pause_after(failure: AttemptFailure, backoff: Backoff) -> float:
