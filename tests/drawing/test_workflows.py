@@ -29,7 +29,7 @@ from xai_mcp_agent.drawing.components import (
 from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
 from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
-from xai_mcp_agent.drawing.workflow import Workflow
+from xai_mcp_agent.drawing.workflow import Workflow, WorkflowError
 from xai_mcp_agent.steps.reading import read_step
 from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER, Reference, Step, step_text
 
@@ -128,6 +128,9 @@ def test_python_draws_a_plan_and_never_replaces_a_file(tmp_path: Path):
     assert problems(load(file), "mine") == []
     with pytest.raises(FileExistsError):
         draw_plan({"request": "Do it.", "calls": calls}, file)
+    with pytest.raises(WorkflowError, match="'two words' cannot be a Python class"):
+        draw_plan({"request": "Do it.", "calls": calls}, tmp_path / "two words")
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_the_nodes_of_a_drawn_tool_are_copied_below_the_others():

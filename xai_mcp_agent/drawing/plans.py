@@ -32,9 +32,9 @@ def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str =
     """
     plan = plan if isinstance(plan, Plan) else plan_from_json(plan)
     target = Path(file).with_suffix(".xircuits")
-    flow = draw(target.stem, calls_of_plan(plan, source), our_components())
+    text = draw(target.stem, calls_of_plan(plan, source), our_components()).text()
     with target.open("x", encoding="utf-8", newline="\n") as stream:
-        stream.write(flow.text())
+        stream.write(text)
     return target
 
 
