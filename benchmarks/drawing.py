@@ -28,9 +28,9 @@ from tests.support.scripts import compile_workflow
 from tests.support.warm_python import python_entry, warm_python
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
+from xai_mcp_agent.drawing.document import nodes_of
 from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
-from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import plan_from_json
 from xai_mcp_agent.steps.references import Reference, Somewhere, path_text, references_in
 
@@ -124,7 +124,7 @@ def _draw(case: Case, folder: Path, number: int, figures: Figures) -> int:
         figures.problems.append(f"plan {number}: {overlaps[0]}")
     with redirect_stdout(io.StringIO()):
         compile_workflow(flow.write(folder))
-    return sum(x["name"] not in _ENDS for x in nodes_of(flow.document()))
+    return sum(x["name"] not in _ENDS for x in nodes_of(flow.document()).values())
 
 
 def _calls_to_draw(plan: dict[str, Any]) -> list[CallToDraw]:

@@ -135,6 +135,10 @@ def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
         if text is not None:
             Path(name).write_text(text, encoding="utf-8")
         cli(f"plan draw {name}").fails(says)
+    write("shout.json", {"calls": [{"tool": "canvas/shout", "args": {}}]})
+    cli("plan draw shout.json --tools-from drawn.xircuits").fails(
+        "drawn.xircuits is no workflow of Xircuits: layers"
+    )
 
 
 def test_secrets_of_a_conversation_are_not_drawn(

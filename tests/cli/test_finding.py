@@ -146,7 +146,7 @@ def test_a_file_without_calls_to_check_is_reported(examples: Path, cli: Cli):
     for name, text, expected, status in (
         ("none.json", '{"calls": []}', "It has no calls to check", 0),
         ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
-        ("other.xircuits", "{}", "it has no 'layers'", 1),
+        ("other.xircuits", "{}", "is no workflow of Xircuits: layers: Field required", 1),
         ("list.xircuits", "[]", "list.xircuits is no workflow", 1),
         ("deep.xircuits", "[" * 3000, "deep.xircuits is no workflow", 1),
         ("slip.json", '{"calls": [{"tool": "libary/get_book", "args": {}}]}', "'library/", 1),

@@ -6,6 +6,7 @@ Who decided it: issue 16, a plan is a canvas.
 from __future__ import annotations
 
 import ast
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from benchmarks.drawing import measure, read
 from tests.support.canvas_file import load, nodes_of, problems
 from tests.support.layout_faults import faults
+from tests.support.old_workflows.wear import loose
 from tests.support.scripts import compile_workflow
 from tools.example_agents import two_servers_and_a_drawn_tool
 from xai_mcp_agent.drawing import draw_plan
@@ -29,6 +31,7 @@ from xai_mcp_agent.drawing.components import (
 from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
 from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
+from xai_mcp_agent.drawing.reading import calls_in, calls_in_file
 from xai_mcp_agent.drawing.workflow import Workflow, WorkflowError
 from xai_mcp_agent.steps.reading import read_step
 from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER, Reference, Step, step_text
@@ -145,6 +148,16 @@ def test_the_nodes_of_a_drawn_tool_are_copied_below_the_others():
     assert problems(copied, "calls") == []
     with pytest.raises(CannotCopy, match="The tool sing is not drawn there; it has: make_poster"):
         with_drawn_tools(before, other, ["sing"])
+
+
+def test_a_wire_that_lost_its_node_is_passed_over(tmp_path: Path):
+    """The canvas leaves such wires in a file when a node is removed."""
+    document = draw_calls(SEARCH, SEARCH, GET).document()
+    whole = calls_in(document)
+    loose(document)
+    file = tmp_path / "calls.xircuits"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert calls_in_file(file) == whole
 
 
 # Component files are read as the palette reads them, without an import.

@@ -151,6 +151,12 @@ def _add_code(document: Any) -> None:
     node["ports"][0]["label"] = "open('ran', 'w')"
 
 
+def _hide_code(document: Any) -> None:
+    """The compiler takes the first layer of this type, wherever it is."""
+    _add_code(document)
+    document["layers"].insert(1, {"type": "diagram-notes", "models": {}})
+
+
 def _node(document: Any, name: str) -> Any:
     return next(x for x in document["layers"][1]["models"].values() if x["name"] == name)
 
@@ -163,6 +169,7 @@ def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author):
         (_remove_flow, "Finish is not reached from Start"),
         (_rename_component, "MCPToolStepp: no such component in xai_components/"),
         (_add_code, "is Python that runs when the workflow is compiled"),
+        (_hide_code, "loan.xircuits is no workflow of Xircuits"),
         (lambda x: x.pop("layers"), "loan.xircuits is no workflow of Xircuits"),
     ):
         document = json.loads(original)
@@ -172,6 +179,19 @@ def test_a_check_reports_problems_and_runs_nothing(lab: Path, author: Author):
         assert message in check.text
         assert check.is_error or check.structured["is_right"] is False
     assert not (lab / "ran").exists()
+
+
+def test_a_check_names_a_component_file_that_cannot_be_read(lab: Path, author: Author):
+    author("make_workflow", "loan.xircuits", calls=CALLS[:1])
+    document = json.loads((lab / "loan.xircuits").read_text("utf-8"))
+    _node(document, "MCPToolStep")["extras"]["path"] = "xai_components/xai_mine/mine.py"
+    (lab / "loan.xircuits").write_text(json.dumps(document), encoding="utf-8")
+    file = lab / "xai_components" / "xai_mine" / "mine.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("class Mine(:", encoding="utf-8")
+    text = author("check_workflow", "loan.xircuits").text
+    assert "xai_components/xai_mine/mine.py cannot be read: invalid syntax" in text
+    assert "MCPToolStep: no such component in xai_components/xai_mine/mine.py" in text
 
 
 def test_a_run_takes_arguments_and_ends_in_time(lab: Path, author: Author):

@@ -10,13 +10,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import tinycss2.color4
 
 from tools.components import all_components
 from xai_mcp_agent.drawing import rules
+from xai_mcp_agent.drawing.document import Document, Item
 from xai_mcp_agent.drawing.nodes import COMPULSORY_MARK, FLOW, FLOW_LABEL, VALUE
-from xai_mcp_agent.drawing.rules import Classes, Document, Item, links_of, load, nodes_of
+from xai_mcp_agent.drawing.rules import Classes
 from xai_mcp_agent.drawing.workflow import fits
 
 __all__ = [
@@ -26,6 +28,21 @@ __all__ = [
 _PORT_KEYS = ("id", "name", "label", "varName", "dataType", "in", "links", "parentNode")
 _LINK_KEYS = ("id", "type", "source", "sourcePort", "target", "targetPort", "points", "color")
 _NODE_KEYS = ("id", "type", "extras", "x", "y", "name", "color", "ports")
+
+
+def load(file: Path) -> Document:
+    """Read a workflow file."""
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def nodes_of(document: Document) -> list[Item]:
+    """Return the nodes of a file."""
+    return list(document["layers"][1]["models"].values())
+
+
+def links_of(document: Document) -> list[Item]:
+    """Return the links of a file, also those that lost an end."""
+    return list(document["layers"][0]["models"].values())
 
 
 def problems(document: Document, name: str, classes: Classes | None = None) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from tools.components import all_components
 from tools.workflows import Argument, LiteralNode, Workflow
 from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
-from xai_mcp_agent.drawing.rules import Document
+from xai_mcp_agent.drawing.document import Document
 
 OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
 QUESTION = [{"role": "user", "content": "What time is it?"}]

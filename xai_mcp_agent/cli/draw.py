@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -18,9 +17,9 @@ from ..core.shell import shell_command
 from ..core.tools import BUILTIN
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
+from ..drawing.document import Document, document_text, read_document
 from ..drawing.flow import CallToDraw
 from ..drawing.flow import draw as draw_calls
-from ..drawing.rules import Document
 from ..drawing.runs import RecordedRun
 from ..drawing.tracing import OmittedCall, trace_calls
 from ..drawing.workflow import WorkflowError
@@ -115,8 +114,7 @@ def draw(
     if tools_from is None:
         calls = [x if x.note else replace(x, note=_note_on(x)) for x in calls]
     workflow = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
-    text = json.dumps(workflow, indent=4, ensure_ascii=False) + "\n"
-    write_file(target, text, "--out", may_replace=overwrite)
+    write_file(target, f"{document_text(workflow)}\n", "--out", may_replace=overwrite)
     return _report(target, calls, drawing.omitted)
 
 
@@ -169,19 +167,12 @@ def _document(
         document = draw_calls(target.stem, calls, our_components(), before).document()
         tools = sorted({x.tool for x in calls if x.source == CANVAS_SOURCE})
         if tools_from and tools:
-            return with_drawn_tools(document, _workflow_in(tools_from), tools)
+            return with_drawn_tools(document, read_document(tools_from), tools)
         return document
     except WorkflowError as reason:
         raise NothingToDraw(
             f"{target} cannot be a workflow: {reason}. Name another one with --out."
         ) from reason
-
-
-def _workflow_in(file: Path) -> Document:
-    document = json_in(file)
-    if not isinstance(document, dict) or "layers" not in document:
-        raise NothingToDraw(f"{file} is not a workflow. Name one for --tools-from.")
-    return cast(Document, document)
 
 
 def _wires(call: CallToDraw) -> int:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from ..core.errors import XaiMcpError
 from ..planning.answers import CallToCheck
 from ..planning.plan import FromResult, Missing, Parts, Source, Value
-from ..secrets.private_files import open_to_read
 from ..steps.reading import BadStep, read_step
 from ..steps.references import VALUE_PLACEHOLDER, Reference, path_text, references_in
-from .nodes import COMPULSORY_MARK
-from .rules import Document, Item, links_of, nodes_after, nodes_of
+from .document import Document, Item, links_of, nodes_after, nodes_of, read_document, variable_of
 
 _ELSEWHERE = -1  # the place of a value that is not the result of a call
 
-_MOST_BYTES = 32 << 20
 _STEP, _CALL = "MCPToolStep", "MCPCallTool"
+_WiredPort: TypeAlias = tuple[str, Item]  # the id of the node, and its port
 _WIRED = CallToCheck("", "", {}, is_open=True, problem="its call is wired from another node")
-
-
-class NoWorkflow(XaiMcpError):
-    """A file is not a workflow; the message names it and says why."""
 
 
 def calls_in_file(file: Path) -> list[CallToCheck]:
@@ -33,21 +26,7 @@ def calls_in_file(file: Path) -> list[CallToCheck]:
     Raises:
         NoWorkflow: it is not a workflow.
     """
-    data = b""
-    try:
-        with open(open_to_read(file), "rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MB")
-        return calls_in(json.loads(data))
-    except OSError as cause:
-        raise NoWorkflow(f"{file} cannot be read: {cause.strerror}. Name another file.") from cause
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as cause:
-        why = f"it has no {cause}" if isinstance(cause, KeyError) else cause
-        why = why if data.strip() else "it is empty"
-        raise NoWorkflow(
-            f"{file} is no workflow of Xircuits: {why}. Name a file that the canvas saved."
-        ) from cause
+    return calls_in(read_document(file))
 
 
 def calls_in(document: Document) -> list[CallToCheck]:
@@ -57,18 +36,17 @@ def calls_in(document: Document) -> list[CallToCheck]:
 
 class _DocumentReader:
     def __init__(self, document: Document) -> None:
-        self._nodes = {x["id"]: x for x in nodes_of(document)}
-        self._links = {x["id"]: x for x in links_of(document)}
-        starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
+        self._nodes, self._links = nodes_of(document), links_of(document)
+        starts = [x for x, node in self._nodes.items() if node["name"] == "Start"]
         # Nodes that the flow does not reach come last.
         order = dict.fromkeys((*nodes_after(document, starts), *self._nodes))
-        nodes = [self._nodes[x] for x in order]
-        self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
-        self._places = {x["id"]: n for n, x in enumerate(self._callers)}
+        callers = [x for x in order if self._nodes[x]["name"] in (_STEP, _CALL)]
+        self._places = {x: n for n, x in enumerate(callers)}
 
     def calls(self) -> list[CallToCheck]:
         """Return the calls, in order."""
-        return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
+        callers = [self._nodes[x] for x in self._places]
+        return [self._step(x) if x["name"] == _STEP else self._call(x) for x in callers]
 
     def _step(self, node: Item) -> CallToCheck:
         text = self._literal(node, "call")
@@ -93,7 +71,7 @@ class _DocumentReader:
         is_open = any(True for _ in self._wired_ports(node, "arguments"))
         return CallToCheck(source, tool, {}, is_open=is_open)
 
-    def _origin(self, value: Any, ports: list[tuple[Item, Item]]) -> Source | None:
+    def _origin(self, value: Any, ports: Sequence[_WiredPort]) -> Source | None:
         """Return the origin of an argument; a joined text, or a part of one, gives its parts."""
         references = references_in(value)
         if not references:
@@ -113,43 +91,41 @@ class _DocumentReader:
     def _literal(self, node: Item, name: str) -> Any:
         """Return the literal value at a port, or None."""
         for source, port in self._wired_ports(node, name):
-            if source["name"].startswith("Literal "):
+            kind = self._nodes[source]["name"]
+            if kind.startswith("Literal "):
                 text = str(port["label"])
-                return _dict(text) if source["name"] == "Literal Dict" else text
+                return _dict(text) if kind == "Literal Dict" else text
         return None
 
-    def _wired_ports(self, node: Item, name: str) -> Iterator[tuple[Item, Item]]:
-        """Yield the nodes and ports wired to a port, in order."""
-        ports = [x for x in node["ports"] if x["in"] and _port_name(x) == name]
+    def _wired_ports(self, node: Item, name: str) -> Iterator[_WiredPort]:
+        """Yield what is wired to a port, in order."""
+        ports = [x for x in node["ports"] if x["in"] and variable_of(x) == name]
         for port in sorted(ports, key=lambda x: x.get("dynaPortOrder") or 0):
-            for link in (self._links[x] for x in port["links"] if x in self._links):
-                source = self._nodes[link["source"]]
-                outputs = (x for x in source["ports"] if x["id"] == link["sourcePort"])
+            for link in (self._links[x] for x in port.get("links", ()) if x in self._links):
+                source = link["source"]
+                outputs = (
+                    x for x in self._nodes[source]["ports"] if x["id"] == link.get("sourcePort")
+                )
                 yield source, next(outputs, {"label": "", "in": False})
 
-    def _place(self, result: int, ports: list[tuple[Item, Item]]) -> int:
+    def _place(self, result: int, ports: Sequence[_WiredPort]) -> int:
         if result >= len(ports):
             return _ELSEWHERE
-        node, port = ports[result]
+        source, port = ports[result]
         # The structure of a text result is unknown.
-        is_data = _port_name(port) in ("result", "structured")
-        return self._places.get(node["id"], _ELSEWHERE) if is_data else _ELSEWHERE
+        is_data = variable_of(port) in ("result", "structured")
+        return self._places.get(source, _ELSEWHERE) if is_data else _ELSEWHERE
 
-    def _is_missing(self, reference: Reference, ports: list[tuple[Item, Item]]) -> bool:
+    def _is_missing(self, reference: Reference, ports: Sequence[_WiredPort]) -> bool:
         """Return whether the port is unwired, or wired to an empty literal."""
         if reference.result >= len(ports):
             return True
         return ports[reference.result][1]["label"] == VALUE_PLACEHOLDER
 
 
-def _port_name(port: Item) -> str:
-    # The first part of a dynamic port has its name, the others a number after it.
-    return str(port.get("varName") or port["label"]).removeprefix(COMPULSORY_MARK)
-
-
 def _dict(text: str) -> Any:
     """Return a dict as the canvas writes it, without its braces."""
     try:
         return json.loads(text if text.lstrip().startswith("{") else f"{{{text}}}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

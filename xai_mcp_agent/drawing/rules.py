@@ -1,4 +1,4 @@
-"""Nodes and links of a `.xircuits` file, and its faults that a person must correct.
+"""Faults of a workflow that a person must correct.
 
 It does not search for faults that the canvas never makes: the compiler and our tests find those.
 """
@@ -6,52 +6,19 @@ It does not search for faults that the canvas never makes: the compiler and our 
 from __future__ import annotations
 
 import ast
-import json
 import keyword
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeAlias
 
 from ..core.util import expression_of
 from .components import ComponentClass
-from .nodes import COMPULSORY_MARK, FLOW
+from .document import Document, Item, links_of, nodes_after, nodes_of, variable_of
+from .nodes import COMPULSORY_MARK
 
-Document: TypeAlias = dict[str, Any]
-Item: TypeAlias = dict[str, Any]
 Classes: TypeAlias = Mapping[str, ComponentClass]
 
 # The compiler takes the text of these; it evaluates the text on other nodes as Python.
 _NOT_EVALUATED = ("string", "secret", "list", "dict", "chat")
-
-
-def load(file: Path) -> Document:
-    """Read a workflow file."""
-    return json.loads(file.read_text(encoding="utf-8"))
-
-
-def nodes_of(document: Document) -> list[Item]:
-    """Return the nodes of a file."""
-    return list(document["layers"][1]["models"].values())
-
-
-def links_of(document: Document) -> list[Item]:
-    """Return the links of a file."""
-    return list(document["layers"][0]["models"].values())
-
-
-def nodes_after(document: Document, starts: Sequence[str]) -> list[str]:
-    """Return the ids of these nodes, and of all nodes that their flows reach, in order."""
-    following: dict[str, list[str]] = {}
-    for link in links_of(document):
-        if link["type"] == FLOW:
-            following.setdefault(link["source"], []).append(link["target"])
-    reached, stack = dict[str, None](), list(reversed(starts))
-    while stack:
-        at = stack.pop()
-        if at not in reached:
-            reached[at] = None
-            stack += reversed(following.get(at, []))
-    return list(reached)
 
 
 def problems(document: Document, name: str, classes: Classes) -> list[str]:
@@ -59,7 +26,7 @@ def problems(document: Document, name: str, classes: Classes) -> list[str]:
 
     `classes` are the installed ones, by name.
     """
-    nodes = nodes_of(document)
+    nodes = nodes_of(document).values()
     problem = name_problem(name, {x["name"] for x in nodes})
     node_problems = [text for node in nodes for text in _node_problems(node, classes)]
     return [*([problem] if problem else ()), *node_problems, *_flow_problems(document)]
@@ -76,7 +43,7 @@ def name_problem(name: str, node_names: Collection[str]) -> str:
 
 def _node_problems(node: Item, classes: Classes) -> Iterator[str]:
     name, extras = node["name"], node["extras"]
-    if name.startswith("Literal ") and extras["type"] == "secret":
+    if name.startswith("Literal ") and extras.get("type") == "secret":
         yield f"{name}: a secret, in plain text for everyone who has the file"
     if "path" not in extras:
         return
@@ -85,36 +52,36 @@ def _node_problems(node: Item, classes: Classes) -> Iterator[str]:
         yield f"{name}: no such component in {extras['path']}"
     ports = {(x.name, x.type, x.is_in) for x in (cls.ports if cls else ())}
     for port in node["ports"]:
-        label, variable, kind = port["label"], port["varName"], port["dataType"]
-        if label.startswith(COMPULSORY_MARK) and not port["links"]:
+        label, kind = port["label"], port.get("dataType")
+        if label.startswith(COMPULSORY_MARK) and not port.get("links"):
             yield f"{name}.{label}: compulsory and not wired"
-        variable = variable.removeprefix(COMPULSORY_MARK)
+        variable = variable_of(port)
         if kind and (variable, kind, port["in"]) not in ports:
             yield f"{name}: its class has no port {variable} of type {kind}"
 
 
 def _flow_problems(document: Document) -> Iterator[str]:
     """Check that Start reaches Finish, and that every component is reached."""
-    nodes = {node["id"]: node for node in nodes_of(document)}
-    starts = [x for x, node in nodes.items() if node["extras"]["type"] == "Start"]
+    nodes = nodes_of(document)
+    starts = [x for x, node in nodes.items() if node["extras"].get("type") == "Start"]
     if not starts or nodes[starts[0]]["name"] != "Start":
         yield "the first start is not Start: the compiler would run another flow"
         return
     reached = nodes_after(document, starts)
-    for node in nodes.values():
-        if "path" in node["extras"] and node["id"] not in reached:
+    for key, node in nodes.items():
+        if "path" in node["extras"] and key not in reached:
             yield f"{node['name']}: no flow leads to it"
     main = nodes_after(document, starts[:1])
-    if not any(nodes[x]["name"] == "Finish" for x in main if x in nodes):
+    if not any(nodes[x]["name"] == "Finish" for x in main):
         yield "Finish is not reached from Start: it would not compile"
 
 
 def code_in(document: Document) -> list[str]:
     """Return the code that the compiler would run while it compiles, with its node."""
-    wired = {x["sourcePort"] for x in links_of(document)}
+    wired = {x.get("sourcePort") for x in links_of(document).values()}
     return [
         f"{node['name']}: {port['label']!r} is Python that runs when the workflow is compiled"
-        for node in nodes_of(document)
+        for node in nodes_of(document).values()
         if node["extras"].get("type") not in _NOT_EVALUATED
         for port in node["ports"]
         if port["id"] in wired and _runs(port["label"].replace(COMPULSORY_MARK, "").lstrip())

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias, cast
 
 from ..core.json import as_list, is_list
 from .components import ComponentClass, PortSpec
+from .document import Document, Item, document_text
 from .layout import Layout, lay_out
 from .nodes import (
     COMPULSORY_MARK,
@@ -38,7 +39,7 @@ from .nodes import (
     Port,
     stable_id,
 )
-from .rules import Document, Item, name_problem
+from .rules import name_problem
 from .sizes import Point, note_text_width, port_point, widest_note_text
 
 # As in Xircuits' palette: name and colour of a literal by its type.
@@ -169,7 +170,7 @@ class Workflow:
 
     def text(self) -> str:
         """Return the text of the file."""
-        return json.dumps(self.document(), indent=4, ensure_ascii=False) + "\n"
+        return f"{document_text(self.document())}\n"
 
     def write(self, folder: Path) -> Path:
         """Write `<name>.xircuits` into `folder` and return its path."""

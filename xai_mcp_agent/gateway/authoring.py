@@ -28,11 +28,13 @@ from ..core.schema_check import SchemaCheck
 from ..core.schemas import signature
 from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
 from ..drawing.components import ComponentClass, our_components, read_component_file
+from ..drawing.document import Document, nodes_of, read_document
 from ..drawing.flow import CallToDraw, draw
 from ..drawing.plans import calls_of_plan
-from ..drawing.reading import calls_in_file
-from ..drawing.rules import Document, code_in, load, nodes_of, problems
+from ..drawing.reading import calls_in
+from ..drawing.rules import code_in, problems
 from ..drawing.workflow import WorkflowError
+from ..planning.answers import CallToCheck
 from ..settings.load import ENVIRONMENT_VARIABLE
 from ..settings.sources import WORKFLOW_TIMEOUT_SECONDS, WorkflowSettings
 from ..sources.builtin.source import started_files
@@ -178,7 +180,7 @@ class AuthoringToolset(FixedToolset):
 
     async def _check(self, operations: Operations, path: str) -> ToolResult:
         place = self._place(path)
-        problems, may_compile = await anyio.to_thread.run_sync(self._examine, place)
+        calls, problems, may_compile = await anyio.to_thread.run_sync(self._examine, place)
         arguments = ""
         if may_compile:
             try:
@@ -186,7 +188,6 @@ class AuthoringToolset(FixedToolset):
                 arguments = f" It takes: {signature(workflow.tool.input_schema)}."
             except SourceFailed as reason:
                 problems.append(f"{reason.problem} {reason.next_step}".strip())
-        calls = await anyio.to_thread.run_sync(calls_in_file, place)
         check = await operations.check_among(await self._usable(operations), calls)
         compiles = f"Xircuits compiles it.{arguments}" if arguments else "It was not compiled."
         lines = [*problems, compiles, checked_text(check, calls)]
@@ -197,37 +198,35 @@ class AuthoringToolset(FixedToolset):
         }
         return ToolResult((TextPart("\n".join(lines)),), structured=report)
 
-    def _examine(self, place: Path) -> tuple[list[str], bool]:
-        """Return the problems of a file, and whether it may be compiled.
+    def _examine(self, place: Path) -> tuple[list[CallToCheck], list[str], bool]:
+        """Return the calls and the problems of a workflow, and whether it may be compiled.
 
         A check runs nothing, but the compiler evaluates literals, also in nested workflows.
         """
-        try:
-            document = load(place)
-            lines = problems(document, place.stem, self._classes(document))
-            code = code_in(document)
-            inner = [x["name"] for x in nodes_of(document) if x["extras"].get("type") == _INNER]
-        except (
-            OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError
-        ) as cause:  # fmt: skip
-            raise ValueError(
-                f"{place.name} is no workflow of Xircuits: {type(cause).__name__}: {cause}."
-            ) from cause
-        lines += code
+        document = read_document(place)
+        classes, lines = self._classes(document)
+        code = code_in(document)
+        nodes = nodes_of(document).values()
+        inner = [x["name"] for x in nodes if x["extras"].get("type") == _INNER]
+        lines += [*problems(document, place.stem, classes), *code]
         lines += [f"{x}: check this workflow by itself; `run_workflow` compiles it" for x in inner]
-        return [f"{x}." for x in lines], not (code or inner)
+        return calls_in(document), [f"{x}." for x in lines], not (code or inner)
 
-    def _classes(self, document: Document) -> Mapping[str, ComponentClass]:
-        """Return the components of the nodes whose files are in the working folder."""
-        classes = dict(our_components())
+    def _classes(self, document: Document) -> tuple[Mapping[str, ComponentClass], list[str]]:
+        """Return our components and those of the working folder, and problems of their files."""
+        classes, unreadable = dict(our_components()), list[str]()
         ours = {x.path for x in classes.values()}
-        paths = {str(x["extras"].get("path") or "") for x in nodes_of(document)} - ours
-        for path in paths:
+        paths = {str(x["extras"].get("path") or "") for x in nodes_of(document).values()} - ours
+        for path in sorted(paths):
             file = self._folder / path
             if path.endswith(".py") and file.is_file():
-                file_classes = read_component_file(file, file.parent.name)
-                classes |= {x.name: replace(x, path=path) for x in file_classes}
-        return classes
+                try:
+                    file_classes = read_component_file(file, file.parent.name)
+                except (OSError, ValueError, SyntaxError) as cause:
+                    unreadable.append(f"{path} cannot be read: {cause}")
+                else:
+                    classes |= {x.name: replace(x, path=path) for x in file_classes}
+        return classes, unreadable
 
     async def _run(
         self, operations: Operations, request: _RunRequest, invocation: ToolInvocation

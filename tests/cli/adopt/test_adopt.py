@@ -18,8 +18,8 @@ from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.adopt.command import FileReport, Target, adopt_file
-from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
 from xai_mcp_agent.cli.output import WriteFailed
+from xai_mcp_agent.drawing.document import NoWorkflow
 
 TEXT = xai_agent_workflow().text()
 
@@ -138,7 +138,7 @@ UNREADABLE = {
 
 def test_a_file_that_is_not_a_workflow_is_refused_with_the_place_of_the_fault(tmp_path: Path):
     for text, says in UNREADABLE.values():
-        with pytest.raises(WorkflowFileError) as error:
+        with pytest.raises(NoWorkflow) as error:
             adopt_file(save(tmp_path, "bad", text))
         assert str(tmp_path / "bad.xircuits") in str(error.value)
         assert says in str(error.value)
@@ -147,12 +147,12 @@ def test_a_file_that_is_not_a_workflow_is_refused_with_the_place_of_the_fault(tm
     (tmp_path / "circle.xircuits").symlink_to(tmp_path / "circle.xircuits")
     (tmp_path / "lost.xircuits").symlink_to(tmp_path / "gone.xircuits")
     for name, says in {
-        "": "cannot be read: Is a directory",
+        "": "cannot be read: it is not a file",
         "lost.xircuits": r"lost\.xircuits cannot be read: No such file",
         "circle.xircuits": r"circle\.xircuits cannot be read",
         "photo.xircuits": "is not JSON: 'utf-8' codec",
     }.items():
-        with pytest.raises(WorkflowFileError, match=says):
+        with pytest.raises(NoWorkflow, match=says):
             adopt_file(tmp_path / name)
 
 
@@ -229,7 +229,7 @@ def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli):
     bad = save(original.parent, "bad", "{")
     status, _, err = cli("adopt", str(bad), str(original))
     assert status == 1
-    assert err.startswith(f"error: {bad} is not JSON: Expecting property name")
+    assert err.startswith(f"error: {bad} is no workflow of Xircuits: it is not JSON: Expecting")
     target = original.with_name("clock_adopted.xircuits")
     assert is_adopted(target)
     ran = cli("adopt", str(original), str(bad), "--json")

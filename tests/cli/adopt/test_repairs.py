@@ -21,7 +21,8 @@ from tests.support.xai_agent_workflow import document_after, upstream_components
 from tools.workflows import LiteralNode, Workflow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
-from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow, WorkflowFileError
+from xai_mcp_agent.cli.adopt.workflow import AdoptedWorkflow
+from xai_mcp_agent.drawing.document import NoWorkflow
 
 KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
 PLAIN = document_after()
@@ -121,7 +122,7 @@ def test_any_broken_file_is_adopted_or_refused_by_name(tmp_path: Path, data: st.
     file = save(tmp_path, "odd", json.dumps(changed))
     try:
         report = adopt_file(file, Target(overwrite=True))
-    except WorkflowFileError as error:
+    except NoWorkflow as error:
         assert str(file) in str(error)  # noqa: PT017
         return
     assert report.written is None or adopt_file(report.written).written is None

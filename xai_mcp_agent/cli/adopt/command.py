@@ -16,6 +16,7 @@ from ...core.errors import XaiMcpError
 from ...core.shell import shell_command
 from ...core.util import LIBRARY
 from ...drawing.components import our_components
+from ...drawing.document import document_text
 from ..component_files import Clash, clash_lines, find_clashes
 from ..frame import Report, ReportFrame
 from ..output import compilable, write_file
@@ -61,7 +62,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     allows it, and kept as a backup.
 
     Raises:
-        WorkflowFileError: the file cannot be read, or is not a workflow.
+        NoWorkflow: the file cannot be read, or is not a workflow.
         WriteFailed: the target exists, or cannot be written.
     """
     workflow, classes = read_workflow(file), our_components()
@@ -79,7 +80,8 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         *repairs,
     ]
     place, may_replace = _place(file, workflow, target or Target())
-    backup = write_file(place, workflow.text(), "--output", may_replace=may_replace)
+    text = document_text(workflow.document)
+    backup = write_file(place, text, "--output", may_replace=may_replace)
     remarks.sort(key=lambda x: not x.to_do)
     return FileReport(file, "adopted", place, backup, tuple(adopted), tuple(remarks))
 

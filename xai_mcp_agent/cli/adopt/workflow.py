@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
-
-from ...core.errors import XaiMcpError
 from ...core.json import JsonObject
 from ...core.util import COMPONENTS
+from ...drawing.document import NoWorkflow, read_document
 from ...drawing.nodes import COMPULSORY_MARK, FLOW, VALUE, Node, stable_id
 from ...drawing.sizes import Point
 from ...drawing.workflow import link_json, literal_node, node_json
@@ -22,50 +18,6 @@ _VALUE_PORT = "parameter-"
 _TYPE = re.compile(rf"{_VALUE_PORT}(?:out-)?(.+?)-")
 _INDEX = re.compile(r"\[\d+\]$")  # index of the further parts of a port that takes several values
 _LITERAL_OFFSET = 100.0
-_HINT = " Name the .xircuits file that the canvas opens."
-
-
-class _Port(BaseModel, strict=True):
-    id: str
-    name: str
-    is_in: bool = Field(alias="in")
-    label: str
-    varName: str = ""
-    dataType: str = ""
-    links: list[str] = []
-
-
-class _Node(BaseModel, strict=True):
-    name: str
-    extras: JsonObject
-    ports: list[_Port]
-    portsInOrder: list[str] = []
-    portsOutOrder: list[str] = []
-    x: float
-    y: float
-
-
-class _Link(BaseModel, strict=True):
-    source: str | None = None
-    sourcePort: str | None = None
-    target: str | None = None
-    targetPort: str | None = None
-
-
-class _Nodes(BaseModel):
-    type: Literal["diagram-nodes"]
-    models: dict[str, _Node]
-
-
-class _Links(BaseModel):
-    type: Literal["diagram-links"]
-    models: dict[str, _Link]
-
-
-class _File(BaseModel):
-    """Schema of the parts that are read here; used to validate only."""
-
-    layers: tuple[_Links, _Nodes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +39,6 @@ class AdoptedNode:
     node_id: str
 
 
-class WorkflowFileError(XaiMcpError):
-    """A file that cannot be read or written, or is not a workflow; the message names the place."""
-
-
 class AdoptedWorkflow:
     """Workflow that is changed in place. `ports` maps a port's id to its node's id and the port."""
 
@@ -104,12 +52,6 @@ class AdoptedWorkflow:
             for node_id, node in self.nodes.items()
             for port in node["ports"]
         }
-
-    def text(self) -> str:
-        """Return the file's text as the canvas writes it."""
-        text = json.dumps(self.document, indent=4, ensure_ascii=False)
-        # A lone surrogate, as a broken paste leaves it, becomes its JSON escape.
-        return text.encode("utf-8", "backslashreplace").decode()
 
     def components(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the nodes that have a class, with their ids."""
@@ -179,33 +121,15 @@ def read_workflow(file: Path) -> AdoptedWorkflow:
     """Read a workflow.
 
     Raises:
-        WorkflowFileError: it cannot be read, is not a workflow, or two ports share an id.
+        NoWorkflow: it cannot be read, is not a workflow, or two ports share an id.
     """
-    document = _read_json(file)
-    try:
-        _File.model_validate(document)
-    except ValidationError as error:
-        problem = error.errors(include_input=False)[0]
-        where = ".".join(str(x)[:60] for x in problem["loc"])
-        raise WorkflowFileError(
-            f"{file} is not a workflow: {where or 'the whole'}: {problem['msg']}.{_HINT}"
-        ) from None
-    workflow = AdoptedWorkflow(document)
+    workflow = AdoptedWorkflow(read_document(file))
     if len(workflow.ports) != sum(len(x["ports"]) for x in workflow.nodes.values()):
-        raise WorkflowFileError(
+        raise NoWorkflow(
             f"{file}: two ports have one id, so it is unclear what is wired to which. "
             "Draw the copied node again in the lab."
         )
     return workflow
-
-
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as cause:
-        raise WorkflowFileError(f"{file} cannot be read: {cause.strerror}.{_HINT}") from cause
-    except (ValueError, RecursionError) as cause:
-        raise WorkflowFileError(f"{file} is not JSON: {cause}.{_HINT}") from cause
 
 
 # Nodes and ports
