@@ -51,6 +51,6 @@ class SigningIn(OperationContext):
             reason = "it is started on this machine, so there is no sign-in."
             raise SourceFailed(server, reason, "Put what it needs under `env`.")
         if access is None or not can_be_signed_in_to(entry):
-            reason = "its settings have a header `Authorization`, or switch `auth` off."
+            reason = "its settings have a header `Authorization` or a user in `url`, or no `auth`."
             raise SourceFailed(server, reason, "Remove that to sign in.")
         return access

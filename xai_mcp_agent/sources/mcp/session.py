@@ -25,6 +25,7 @@ from ...core.results import ToolResult
 from ...core.schema_check import ArgumentChecks
 from ...core.visible import visible_text
 from ..progress import ProgressListener
+from .auth.token_store import can_be_signed_in_to
 from .connection import Connection
 from .convert import result_of
 from .failures import Failures, WrongEra
@@ -202,7 +203,7 @@ class McpSession:
         from .auth.provider import ServerAuth
         from .http import http_streams
 
-        if connection.access is None or settings.auth.use == "no":
+        if connection.access is None or not can_be_signed_in_to(settings):
             return http_streams(connection, None)
 
         # The host that asks for the sign-in waits for the server, or has a request under way.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -115,6 +116,17 @@ def test_all_requests_have_the_same_headers(era: str):
     assert ("mcp-session-id" in call_headers) == (era == "legacy")
     different = {x for x in listing if listing[x] != call_headers[x]}
     assert different == {"mcp-method", "content-length"} & call_headers.keys()
+
+
+def test_credentials_in_the_url_are_sent():
+    """As a browser and curl send them; a sign-in takes no part."""
+    with fault_http(era="modern") as peer:
+        url = peer.url.replace("//", "//me:pass-word-1@")
+        with bridge_with(it={"url": url}) as bridge:
+            assert bridge.call_tool("it", "echo", {"text": "in"}).text == "in"
+        assert {x.get("authorization") for x in peer.requests} == {
+            f"Basic {b64encode(b'me:pass-word-1').decode()}"
+        }
 
 
 def echoing(before: int, status: int, kind: str) -> Fault:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -101,8 +102,9 @@ class Access:
 
 
 def can_be_signed_in_to(server: ServerSettings) -> bool:
-    """Return whether the server's settings allow a sign-in."""
-    return server.transport != "stdio" and server.auth.use != "no"
+    """Return whether the server's settings allow a sign-in; a user in the URL replaces it."""
+    has_user = server.auth.use == "auto" and bool(urlsplit(server.url).username)
+    return server.transport != "stdio" and server.auth.use != "no" and not has_user
 
 
 class TokenStore:
