@@ -74,8 +74,9 @@ def test_the_error_for_an_impossible_message_has_its_position(message: Any, says
 def test_messages_may_come_from_anything_that_gives_them_one_by_one():
     conversation = Conversation({"role": "user", "content": x} for x in ("one", "two"))
     assert [x["content"] for x in conversation.messages] == ["one", "two"]
-    reply = {"role": "assistant", "content": "Hi."}
-    assert Conversation({**reply, "tool_calls": []}).messages == [reply], "services refuse it"
+    reply = {"role": "assistant", "content": None, "refusal": "No."}
+    dumped = {**reply, "tool_calls": [], "function_call": None}
+    assert Conversation(dumped).messages == [reply], "services refuse empty fields"
     assert Conversation("one").messages == [{"role": "user", "content": "one"}]
     with pytest.raises(BadConversation, match="not bytes"):
         Conversation(b"one")

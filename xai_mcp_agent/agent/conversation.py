@@ -158,9 +158,10 @@ def _read_message(message: Any, number: int) -> Message:
             f"Message {number + 1} of the conversation has the role {role!r:.100}. "
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
+    # Absent fields are None in the openai client's `model_dump()`, and vLLM gives `tool_calls: []`;
+    # services refuse both.
+    own = {name: x for name, x in own.items() if x not in (None, []) or name == "content"}
     _check_calls(own, number)
-    if not own.get("tool_calls"):
-        own.pop("tool_calls", None)  # vLLM gives an empty list, which OpenAI refuses
     if role == "user":
         _check_content(own.get("content"), number)
     if role == "function":
