@@ -18,7 +18,7 @@ from tests.support.scripted_model import ScriptedModel, ScriptedReply, calling
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.text_calls import read_reply
-from xai_mcp_agent.agent.text_protocol import INSTRUCTION, ToolTextModel, describe_tools
+from xai_mcp_agent.agent.text_protocol import INSTRUCTION, describe_tools, reply_in_text
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def ask(
         streamed.append(piece)
 
     whole_request = ModelRequest(tuple(messages), **{"functions": (ADD, NOW), **request})
-    reply = await ToolTextModel(model).reply(whole_request, on_text)
+    reply = await reply_in_text(model, whole_request, on_text)
     return reply, model.requests[0], "".join(streamed)
 
 

@@ -1,9 +1,9 @@
 """Tools for models that cannot call functions: everything goes into the text of messages.
 
-`ToolTextModel` wraps another model. It describes the functions of a request in the system message,
-shows calls and results of the conversation as text, and reads `TOOL: name {...}` lines of the reply
-as calls (spec 1, AgentRun: `TOOL: <tool_name> <args>`). `ToolCallingModel` is the model that an
-agent asks: it chooses between functions and text. The rest of the package knows of neither.
+`reply_in_text` describes the functions of a request in the system message, shows calls and results
+of the conversation as text, and reads `TOOL: name {...}` lines of the reply as calls (spec 1,
+AgentRun: `TOOL: <tool_name> <args>`). `ToolCallingModel` is the model that an agent asks: it
+chooses between functions and text. The rest of the package knows of neither.
 """
 
 from __future__ import annotations
@@ -47,31 +47,28 @@ _SUSPECT = re.compile(r"[!-~]{0,20}?(?:(?i:tool)|</?(?:function|think|thought|re
 _LAST_WORD = re.compile(r"[!-~]{0,20}\Z")
 
 
-class ToolTextModel:
-    """A model that is asked for calls in text; its caller sees function calls."""
+async def reply_in_text(
+    model: Model, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+) -> ModelReply:
+    """Ask a model in text, for a reply with calls; see `Model.reply`.
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    The streamed text has no calls in it.
+    """
+    stream = _Stream(on_text)
 
-    async def reply(
-        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
-    ) -> ModelReply:
-        """Ask the inner model in text; see `Model.reply`. The streamed text has no calls in it."""
-        stream = _Stream(on_text)
+    async def begin_again(event: AskedAgain) -> None:
+        stream.begin()
+        if on_again:
+            await on_again(event)
 
-        async def begin_again(event: AskedAgain) -> None:
-            stream.begin()
-            if on_again:
-                await on_again(event)
-
-        inner = await beside_loop(_chars_in(request), partial(_in_text, request))
-        reply = await self._model.reply(inner, stream.add, begin_again)
-        # An agent without tools may explain how tools are called.
-        reads_calls = bool(request.functions) or not request.may_call
-        reply = await _read(reply, request, "all" if reads_calls else "none")
-        if not reply.calls:
-            await stream.end(reply.text)
-        return replace(reply, added={})
+    in_text = await beside_loop(_chars_in(request), partial(_in_text, request))
+    reply = await model.reply(in_text, stream.add, begin_again)
+    # An agent without tools may explain how tools are called.
+    reads_calls = bool(request.functions) or not request.may_call
+    reply = await _read(reply, request, "all" if reads_calls else "none")
+    if not reply.calls:
+        await stream.end(reply.text)
+    return replace(reply, added={})
 
 
 class ToolCallingModel:
@@ -123,7 +120,7 @@ class ToolCallingModel:
                     raise
             self.protocol = "text"
             await self._emit(ProtocolChanged("text"))
-        return await ToolTextModel(self._model).reply(request, on_text, on_again)
+        return await reply_in_text(self._model, request, on_text, on_again)
 
     async def _native_reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None
