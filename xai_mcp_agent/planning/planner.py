@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
-from ..core.json import JsonObject, as_object
+from ..core.json import JsonObject
 from ..core.tools import Tool
 from ..search.terms import root, singular
-from ..search.tools import ToolIndex, key_of
+from ..search.tools import ToolIndex, key_of, schema_of, text_of
 from .choosing import Chooser, Needs, ToolForStep, WordRanking, align_steps
 from .flows import Flow, Flows
 from .plan import Plan, PlannedCall, missing_argument_problems
@@ -105,10 +105,10 @@ class Planner:
         keys = dict.fromkeys((*self._may_serve(rough), *self._flows))
         offered = (
             OfferedTool(
-                ports.key, ports.name, *_words_of(self._index.tool(ports.key)),
-                [x.path for x in ports.outputs],
+                ports.key, ports.name, text_of(tool, "description"),
+                schema_of(tool, "input_schema"), [x.path for x in ports.outputs],
             )
-            for ports in map(self._flows.ports, keys)
+            for ports, tool in ((self._flows.ports(x), self._index.tool(x)) for x in keys)
         )  # fmt: skip
         return Advice(rough, offered, most_tokens)
 
@@ -211,13 +211,6 @@ class Planner:
 def _key_of(tool: Any) -> Any:
     is_tool = isinstance(tool, Tool) or (isinstance(tool, dict) and "id" in tool)
     return key_of(cast("Tool | JsonObject", tool)) if is_tool else cast(Any, tool)
-
-
-def _words_of(tool: Tool | JsonObject) -> tuple[str, JsonObject]:
-    """Return the description and the input schema of a tool."""
-    if isinstance(tool, Tool):
-        return tool.description, tool.input_schema
-    return str(tool.get("description") or ""), as_object(tool.get("input_schema"))
 
 
 def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.json import JsonObject, as_object, is_object
+from ..core.json import JsonObject, is_object
 from ..core.schemas import References, properties, required
 from ..core.tools import Tool
 from ..search.terms import STOP_WORDS, root, singular, terms
-from ..search.tools import key_of
+from ..search.tools import key_of, schema_of, text_of
 from .shapes import Shape, shape_of, variants_of
 from .vocabulary import LOOKUP_VERBS, SURE_ID_WORDS, WRITING_VERBS, verb_groups
 
 MAX_INPUTS, MAX_OUTPUTS = 100, 120
-_MAX_LEVELS = 5  # depth of a result that is searched for values
+MAX_LEVELS = 5  # depth of a result that is searched for values
 _QUOTED = re.compile(r"(?<!\w)['\"`]([^'\"`\s]{3,40})['\"`](?!\w)")
 _PREPOSITION = re.compile(
     r"\b(?:by|from|for|with|given|using|via|based|of|in|on|to|that|which)\b", re.IGNORECASE
@@ -98,27 +98,19 @@ class ToolPorts:
 
 def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     """Return the ports of a catalog tool, or of a dict as for `search.ToolIndex`."""
-    if isinstance(tool, Tool):
-        name, description, server = tool.name, tool.description, tool.source
-        input_schema, output_schema = tool.input_schema, as_object(tool.output_schema)
-    else:
-        name, description, server = (
-            str(tool.get(x) or "") for x in ("name", "description", "server")
-        )
-        input_schema, output_schema = (
-            as_object(tool.get(x)) for x in ("input_schema", "output_schema")
-        )
+    name, description = text_of(tool, "name"), text_of(tool, "description")
     lead = re.match(r"\W*([A-Za-z]+)", description)
     first = singular(lead[1].casefold()) if lead else ""
     verb = _verb(name, first)
     name_words = frozenset(terms(name))
-    inputs = tuple(_inputs(input_schema))
-    outputs = tuple(_outputs(output_schema))
+    inputs = tuple(_inputs(schema_of(tool, "input_schema")))
+    outputs = tuple(_outputs(schema_of(tool, "output_schema")))
     if not any(x.path for x in outputs):
         outputs = (*outputs, _imply(name, description))
     roots = {root(verb), root(first)}
     return ToolPorts(
-        key=key_of(tool), name=name, server=server, inputs=inputs, outputs=outputs, verb=verb,
+        key=key_of(tool), name=name, server=text_of(tool, "server"), inputs=inputs,
+        outputs=outputs, verb=verb,
         verb_groups=verb_groups((root(verb),)) or verb_groups((root(first),)),
         entity=frozenset(x for x in name_words if root(x) != root(verb)) or name_words,
         name_words=name_words,
@@ -154,7 +146,7 @@ def _outputs(schema: JsonObject) -> Iterator[Output]:
     """
     references = References(schema)
     level, remaining = [("", references.resolve(schema))], MAX_OUTPUTS
-    for _ in range(_MAX_LEVELS):
+    for _ in range(MAX_LEVELS):
         below: list[tuple[str, JsonObject]] = []
         for path, spec in level:
             shape = shape_of(spec)
@@ -181,7 +173,7 @@ def _below(path: str, spec: JsonObject, references: References) -> Iterator[tupl
         for name in sorted(inner)[:MAX_OUTPUTS]:
             yield f"{path}.{name}" if path else name, inner[name]
         for word, place in (("items", f"{path}[]"), ("additionalProperties", f"{path}.{{key}}")):
-            if is_object(one.get(word)) and path.count("[]") + path.count("{key}") < _MAX_LEVELS:
+            if is_object(one.get(word)) and path.count("[]") + path.count("{key}") < MAX_LEVELS:
                 yield from _below(place.lstrip("."), references.resolve(one[word]), references)
 
 

@@ -14,14 +14,13 @@ from ..core.json import json_type
 from ..search.terms import root
 from .flows import Flow, Flows
 from .plan import FromResult, Missing, Parts, Source, Value
-from .schema_ports import MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
+from .schema_ports import MAX_INPUTS, MAX_LEVELS, MAX_OUTPUTS, Input, Output, ToolPorts
 from .shapes import Shape, fit
 from .vocabulary import ID_WORDS
 
 _SURE = 0.45  # score from which a supplier is worth naming
 _MOST_REMEDIES = 2
 _PLACE = re.compile(r"\[\d+\]")
-_LEVELS = 5  # depth to which results are declared here
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ def _as_field(flow: Flow) -> str:
 
 def _may_exist(path: str, outputs: Sequence[Output]) -> bool:
     """Return whether a path may lead to something: undeclared content may have it."""
-    if path.count(".") + path.count("[]") >= _LEVELS:
+    if path.count(".") + path.count("[]") >= MAX_LEVELS:  # deeper levels are not read
         return True
     for out in outputs:
         if out.path == path or out.path.startswith((f"{path}.", f"{path}[")):

@@ -99,7 +99,7 @@ class ToolIndex(Generic[T]):
             for word, weight in weigh(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
         key = key_of(tool)
-        self._tools[key], self._names[key] = tool, terms(_text(tool, "name"))
+        self._tools[key], self._names[key] = tool, terms(text_of(tool, "name"))
         self._index.put(key, weights)
         if self._dense:
             self._dense.put(key, _text_to_embed(tool))
@@ -259,35 +259,41 @@ def _join(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict
 
 def _text_to_embed(tool: Tool | JsonObject) -> str:
     """Return the text with most of its meaning; parameters and servers add nothing."""
-    name = f"{separate_words(_text(tool, 'name'))}."
-    return " ".join(x for x in (name, _text(tool, "title"), _text(tool, "description")) if x)
+    name = f"{separate_words(text_of(tool, 'name'))}."
+    return " ".join(x for x in (name, text_of(tool, "title"), text_of(tool, "description")) if x)
+
+
+def text_of(tool: Tool | JsonObject, name: str) -> str:
+    """Return a text of a tool, such as its `description`; "" if it has none."""
+    return str(_value(tool, name) or "")  # a dict may contain anything
+
+
+def schema_of(tool: Tool | JsonObject, name: str) -> JsonObject:
+    """Return a schema of a tool, such as its `input_schema`; an empty one if it has none."""
+    return as_object(_value(tool, name))
 
 
 def _value(tool: Tool | JsonObject, name: str) -> Any:
     if isinstance(tool, Tool):
-        return getattr(tool, "source" if name == "server" else name, None) or ""
-    return tool.get(name) or ""
-
-
-def _text(tool: Tool | JsonObject, name: str) -> str:
-    return str(_value(tool, name))  # a dict may contain anything
+        return getattr(tool, "source" if name == "server" else name, None)
+    return tool.get(name)
 
 
 def _texts(tool: Tool | JsonObject) -> Iterator[tuple[_Field, str]]:
-    name = _text(tool, "name")
+    name = text_of(tool, "name")
     yield _NAME, name
     yield _INITIALS, _initials(name)
-    yield _DESCRIPTION, f"{_text(tool, 'title')} {_text(tool, 'description')}"
-    yield _PARAMETERS, " ".join(_names(_value(tool, "input_schema"), described=True))
-    yield _SERVER, _text(tool, "server")
-    yield _ABOUT_SERVER, _text(tool, "server_description")
-    yield _OUTPUT, " ".join(_names(_value(tool, "output_schema"), described=False))
+    yield _DESCRIPTION, f"{text_of(tool, 'title')} {text_of(tool, 'description')}"
+    yield _PARAMETERS, " ".join(_names(schema_of(tool, "input_schema"), described=True))
+    yield _SERVER, text_of(tool, "server")
+    yield _ABOUT_SERVER, text_of(tool, "server_description")
+    yield _OUTPUT, " ".join(_names(schema_of(tool, "output_schema"), described=False))
 
 
-def _names(schema: Any, *, described: bool) -> list[str]:
+def _names(schema: JsonObject, *, described: bool) -> list[str]:
     """Return names of properties on the first levels, perhaps with descriptions and choices."""
     names: list[str] = []
-    for path, spec, _ in islice(fields(as_object(schema), _SCHEMA_LEVELS), _MAX_NAMES):
+    for path, spec, _ in islice(fields(schema, _SCHEMA_LEVELS), _MAX_NAMES):
         names.append(path[-1])
         for part in variants(spec) if described else ():
             names += as_texts([part.get("description"), *as_list(part.get("enum"))[:_MAX_NAMES]])
