@@ -152,12 +152,13 @@ class Needs:
     """Adds tools that supply the inputs of chosen tools which the request does not contain."""
 
     def __init__(self, flows: Flows, request: PlanRequest, chosen: Sequence[ToolForStep]) -> None:
-        self._flows, self._request, self._chosen = flows, request, chosen
+        self._flows, self._request = flows, request
+        self._chosen = {x.ports.key: x for x in chosen}
         self._calls: dict[Any, ToolForStep] = {}
 
     def complete(self) -> list[ToolForStep]:
         """Return all tools in the order of their calls."""
-        for one in self._chosen:
+        for one in self._chosen.values():
             self._add(one, ())
         return list(self._calls.values())[:_MOST_CALLS]
 
@@ -176,10 +177,9 @@ class Needs:
 
     def _choice(self, supplier: Any, one: ToolForStep, inp: Input) -> ToolForStep:
         reason = f"gives {inp.name!r} to {one.ports.name}"
-        existing = next((x for x in self._chosen if x.ports.key == supplier), None)
-        return existing or ToolForStep(
-            self._flows.ports(supplier), one.step, _SUPPLIER_SCORE, (reason,)
-        )
+        ports = self._flows.ports(supplier)
+        new = ToolForStep(ports, one.step, _SUPPLIER_SCORE, (reason,))
+        return self._chosen.get(supplier, new)
 
     def _supplier(self, one: ToolForStep, inp: Input) -> Any | None:
         """Return the tool that supplies an input."""
@@ -194,11 +194,11 @@ class Needs:
 
     def _score(self, flow: Flow, ports: ToolPorts, consumer: ToolPorts) -> float:
         """Return the score of a supplier; its words count more than the exact type."""
-        is_chosen = any(x.ports.key == flow.producer for x in self._chosen)
+        is_planned = flow.producer in self._chosen or flow.producer in self._calls
         own_words = ports.name_words - consumer.name_words
         return (
             flow.score / flow.fit**0.5
-            + _PLANNED * (is_chosen or flow.producer in self._calls)
+            + _PLANNED * is_planned
             + _SAME_SERVER * (ports.server == consumer.server)
             + _MENTIONED * self._flows.covered_share(own_words, self._request.roots)
             + _FILLABLE * self._fillable(ports)

@@ -24,7 +24,6 @@ from .vocabulary import ID_WORDS, is_generic, word_set
 
 LEAST = 0.3
 """Below this score two ports are unrelated."""
-NUMBERS = ("integer", "number")
 _SHAPE_ALONE = 0.15  # part of the score that shapes give without words: types alone say little
 _STATUS_WORDS = word_set("status success message error ok confirmation")
 _STATUS_ONLY = 0.35  # penalty for an output that only reports success or failure
@@ -310,8 +309,7 @@ def _doubt(producer: ToolPorts, out: Output, inp: Input, *, is_named: bool) -> f
         doubt *= _STATUS_ONLY
     if out.is_implied and not producer.reads:
         doubt *= _WRITER
-    is_amount = bool({*NUMBERS} & {*inp.shape.kinds}) and not inp.is_opaque
-    if out.is_opaque and is_amount and not is_named:
+    if out.is_opaque and inp.shape.is_number and not inp.is_opaque and not is_named:
         doubt *= _ID_FOR_AMOUNT
     return doubt
 

@@ -32,6 +32,11 @@ class Shape:
     description: str = ""
     is_open: bool = True
 
+    @property
+    def is_number(self) -> bool:
+        """Return whether it may be a number."""
+        return "number" in self.kinds or "integer" in self.kinds
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:

@@ -61,10 +61,10 @@ class Suggester:
         for key in dict.fromkeys(reversed(self._called[-_RECENT:])):
             producer = self._flows.ports(key)
             for flow in self._flows.consumers(producer):
-                field = flow.field or "result"
+                output = flow.field or "result"
                 self._count(
                     flow.consumer, _FLOW * flow.score,
-                    f"takes the {field!r} of {producer.name} as {flow.parameter!r}",
+                    f"takes the {output!r} of {producer.name} as {flow.parameter!r}",
                 )  # fmt: skip
 
     def best(self, limit: int) -> list[Suggestion]:

@@ -7,11 +7,11 @@ come first; a call uses a value once, and a result without a matching name once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .choosing import ToolForStep
-from .flows import NUMBERS, Flow, Flows
+from .flows import Flow, Flows
 from .literals import Literal, literals_for
 from .plan import FromResult, Missing, Source, Value
 from .schema_ports import Input, Output, ToolPorts
@@ -58,27 +58,17 @@ class _Candidate:
             least = _LEAST_REFERENCE if self.inp.is_required else _OPTIONAL_REFERENCE
         return self.score >= least
 
+    @property
+    def origin(self) -> object:
+        """Return the result, or the place in the request, that a call uses once."""
+        if isinstance(self.source, FromResult):
+            return self.source.call, self.source.field
+        return self.place
 
-@dataclass(slots=True)
-class _Assignment:
-    """Sources of one call's arguments, and the values and results in use."""
-
-    sources: dict[str, Source] = field(default_factory=dict[str, Source])
-    in_use: set[object] = field(default_factory=set[object])
-
-    def offer(self, one: _Candidate) -> bool:
-        """Assign the candidate to its parameter if both are free; return whether it was."""
-        source, name = one.source, one.inp.name
-        key: object = one.place
-        if isinstance(source, FromResult):
-            key = source.call, source.field
-        is_shared = one.is_named or key == _NO_PLACE
-        is_free = is_shared or key not in self.in_use
-        if name in self.sources or not one.is_enough or not is_free:
-            return False
-        self.sources[name] = source
-        self.in_use.add(key)
-        return True
+    @property
+    def may_repeat(self) -> bool:
+        """Return whether a call may use its origin again."""
+        return self.is_named or self.origin == _NO_PLACE
 
 
 class Wiring:
@@ -100,11 +90,16 @@ class Wiring:
     def _of_call(self, number: int) -> dict[str, Source]:
         ports = self._calls[number].ports
         candidates = [x for inp in ports.inputs for x in self._candidates(number, inp)]
-        assignment = _Assignment()
+        sources: dict[str, Source] = {}
+        used = set[object]()
         for one in sorted(candidates, key=lambda x: -x.score):
-            if assignment.offer(one) and one.place != _NO_PLACE:
+            is_free = one.may_repeat or one.origin not in used
+            if one.inp.name in sources or not one.is_enough or not is_free:
+                continue
+            sources[one.inp.name] = one.source
+            used.add(one.origin)
+            if one.place != _NO_PLACE:
                 self._users.setdefault(one.place, set()).add(one.inp.name)
-        sources = assignment.sources
         for inp in ports.required:
             if inp.name not in sources:
                 missing = Missing(f"nothing says {inp.name!r}")
@@ -199,7 +194,7 @@ class Wiring:
 
     def _computed(self, number: int, inp: Input) -> FromResult | None:
         """Return the last computed number, for a number without a value or a matching name."""
-        if not {*inp.shape.kinds} & {*NUMBERS} or not all(map(is_generic, inp.words)):
+        if not inp.shape.is_number or not all(map(is_generic, inp.words)):
             return None
         for earlier in reversed(range(max(number - _MOST_EARLIER, 0), number)):
             producer, roots = self._calls[earlier].ports, self._request.roots
@@ -222,5 +217,4 @@ def _same(inp: Input, source: Source | None) -> _Candidate | None:
 
 def _is_amount(output: Output) -> bool:
     """Return whether it is a number that counts or measures, not an id."""
-    is_number = bool({*output.shape.kinds} & {*NUMBERS})
-    return is_number and not output.is_opaque and "[]" not in output.path
+    return output.shape.is_number and not output.is_opaque and "[]" not in output.path
