@@ -15,7 +15,7 @@ from typing import Any
 from ..core.json import JsonObject, clip, parts_of
 from ..core.names import did_you_mean
 from ..core.schema_check import SchemaCheck
-from ..core.schemas import properties, signature
+from ..core.schemas import properties, required, signature
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence
@@ -83,7 +83,7 @@ class OfferedTool:
     @property
     def line(self) -> str:
         """Return the tool's description for the model."""
-        parameters = signature(self.input_schema).replace("no parameters", "")
+        parameters = signature(self.input_schema) if properties(self.input_schema) else ""
         if len(parameters) > _PARAMETER_CHARS:
             parameters = f"{parameters[:_PARAMETER_CHARS].rsplit(',', 1)[0]}, ..."
         outputs = ", ".join(dict.fromkeys(x for x in self.outputs[:_MOST_OUTPUTS] if x))
@@ -159,8 +159,8 @@ class Advice:
     def _complete(self, call: PlannedCall) -> PlannedCall:
         tool = self._tool(call.tool)
         assert tool is not None  # the answer has no problems
-        required: list[str] = tool.input_schema.get("required") or []
-        missing = {x: Missing("the plan does not say it") for x in required}
+        why = Missing("the plan does not say it")
+        missing = dict.fromkeys(required(tool.input_schema), why)
         arguments = {**missing, **call.arguments}
         return replace(call, tool=tool.key, name=tool.name, arguments=arguments)
 

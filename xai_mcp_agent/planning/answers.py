@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..core.approval import Ruling
 from ..core.tools import ToolKey
+from .plan import Plan, PlannedCall, Source, tool_of
 
 if TYPE_CHECKING:
     from ..search.results import FoundTool
-    from .plan import Plan, PlannedCall, Source
     from .suggestions import Suggestion
     from .wires import WireProblem
 
@@ -44,8 +44,6 @@ def calls_to_check(plan: Plan) -> list[CallToCheck]:
     Raises:
         BadPlan: a call does not name its server.
     """
-    from .plan import tool_of
-
     return [CallToCheck(*tool_of(x), x.arguments) for x in plan.calls]
 
 

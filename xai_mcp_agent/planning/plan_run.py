@@ -17,8 +17,6 @@ RunStatus: TypeAlias = Literal["finished", "missing", "waiting", "failed", "unkn
 call may have been carried out when its process ended or its server was lost.
 """
 
-_MOST_DIGITS = 6  # digits of a call's number
-
 Place: TypeAlias = tuple[int, str]
 """Position of a call in the plan, from 0, and one of its parameters."""
 
@@ -107,10 +105,10 @@ def _places(key: Any, plan: Plan) -> list[Place]:
         case (int(call), str(name)) if 0 <= call < len(plan.calls):
             return [(call, name)]
         case str():
-            number, dot, name = key.partition(".")
-            is_number = number.isdecimal() and len(number) <= _MOST_DIGITS
-            if dot and is_number and 0 < int(number) <= len(plan.calls) and name:
-                return [(int(number) - 1, name)]
+            number, _, name = key.partition(".")
+            calls = {str(n + 1): n for n in range(len(plan.calls))}
+            if number in calls and name:
+                return [(calls[number], name)]
             if places := [x for x in missing if x[1] == key]:
                 return places
         case _:
