@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.runs import RunRecord, go, stopping_at, through_json
+from tests.agent.runs import LONG, RunRecord, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
 from xai_mcp_agent import ModelContextOverflow, ModelError
 from xai_mcp_agent.agent.context import fit, tokens_of
@@ -249,6 +249,17 @@ async def test_the_results_of_one_turn_are_shortened_together():
     assert (len(long), short) == (10, "5")
     assert sum(map(len, long)) < 135_000
     assert all("a long story" in x and "Read them with read_result" in x for x in long)
+
+
+async def test_a_page_of_a_long_result_is_shown_whole_in_a_small_window():
+    """4,096 tokens is what Ollama gives a model by default."""
+    reads = calling(("read_result", {"result_id": id_of(LONG), "start": 2_000}))
+    replies = [calling(("tell", {})), reads, "Done."]
+    run = await go(replies, max_thoughts=4, window=ContextWindow(4_096))
+    page, _, more = run.request()[-1]["content"].partition("\n[... ")
+    assert len(page) > 2_000
+    assert page == LONG[2_000 : 2_000 + len(page)]
+    assert more.endswith(f"more characters from {2_000 + len(page)} on ...]")
 
 
 async def test_a_run_resumed_from_json_sends_the_same_requests():

@@ -19,7 +19,7 @@ MAX_RESULT_CHARS = 32_000
 MAX_TURN_CHARS = 4 * MAX_RESULT_CHARS
 # The beginning says what it is, the end how it came out; errors and totals are at the end.
 _HEAD_SHARE = 0.7
-_PAGE_CHARS = 24_000
+_PAGE_SHARE = 0.75  # of the most that a result may have: a page is not cut itself
 _ID_CHARS = 12
 
 READ_RESULT = Tool(
@@ -90,7 +90,8 @@ class ResultPages(Toolset):
         if start >= len(text):
             words = f"The result has only {len(text)} characters."
             return ToolResult.of_text(words, is_error=True)
-        end = min(start + _PAGE_CHARS, len(text))
+        page_chars = int(min(self.turn_chars, MAX_RESULT_CHARS) * _PAGE_SHARE)
+        end = min(start + page_chars, len(text))
         rest = len(text) - end
         more = f"\n[... {rest} more characters from {end} on ...]" if rest else ""
         return ToolResult.of_text(text[start:end] + more)
