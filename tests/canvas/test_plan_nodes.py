@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from xai_components.base import Component
 
 from tests.support.canvas import call, make, play, tool_nodes
+from tests.support.processes import lines_in
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting, UnknownTool
 from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
@@ -34,12 +34,6 @@ SHRED = {"calls": [{"tool": "shredder/shred", "args": {"paper": "the will"}}]}
 @pytest.fixture(autouse=True)
 def _servers(use_servers: UseServers, library: dict[str, Any], tmp_path: Path) -> None:
     use_servers(library=library, shredder=dict(shredder_entry(tmp_path / "journal")))
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Callable[[], list[str]]:
-    file = tmp_path / "journal"
-    return lambda: file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
 def branch() -> tuple[Any, list[str]]:
@@ -137,17 +131,17 @@ def test_a_plan_stops_at_what_is_missing_and_goes_on_when_it_is_run_again(tmp_pa
     assert not Path(state).exists(), "the next one begins anew"
 
 
-def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:
+def test_a_call_that_needs_approval_waits(tmp_path: Path) -> None:
     run = make(MCPRunPlan, plan=SHRED, run_state=str(tmp_path / "x.json"), agent_name="clerk")
     run.on_waiting, visits = branch()
     after, later = branch()
     play({}, run, after)
     assert (run.status.value, visits, later) == ("waiting", ["here"], [])
     assert "xai-mcp-agent plan approve" in run.problem.value
-    assert journal() == []
+    assert lines_in(tmp_path / "journal") == []
     belt = {"standard_tools": {}, "mcp_servers": [], "approval": {"shredder/*": "allow"}}
     play({}, make(MCPRunPlan, plan=SHRED, toolbelt_spec=belt))
-    assert journal() == ["shredded the will"]
+    assert lines_in(tmp_path / "journal") == ["shredded the will"]
 
 
 def test_an_error_leads_to_its_branch_or_ends_the_workflow() -> None:

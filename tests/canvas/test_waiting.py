@@ -15,7 +15,7 @@ from xai_components.xai_utils.utils import Print
 from tests.support.canvas import agent_nodes, chain, make, play
 from tests.support.commands import Cli, CommandResult, write_settings
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
-from tests.support.processes import wait_until
+from tests.support.processes import lines_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
 from tests.support.small_workflows import agent_workflow
@@ -90,8 +90,7 @@ def approve(capsys: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
 
 
 def journal(folder: Path) -> list[str]:
-    file = folder / "journal"
-    return sorted(file.read_text(encoding="utf-8").splitlines()) if file.exists() else []
+    return sorted(lines_in(folder / "journal"))
 
 
 def test_a_run_waits_in_a_file_and_goes_on_in_another_process(

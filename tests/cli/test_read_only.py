@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import Cli
+from tests.support.processes import printed_without_rights
 from tests.support.recorded import NOON, a_tool, place_of_file, write_history
 from xai_mcp_agent import Subject
 from xai_mcp_agent.cli.main import run
@@ -22,7 +23,6 @@ from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed
 
-_NOBODY = 65534
 LISTED = Listed(Subject(MCP, "it"), NOON, (a_tool("x"),), "stdio")
 READERS = (
     "history show", "history diff it", "history graph", "tools list --at 1h", "history stats",
@@ -105,23 +105,7 @@ def test_a_read_only_backup_can_be_read(folder: Path):
     for mode in (0o777, 0o555):
         file.parent.chmod(mode)
         before = files(file.parent)
-        output = run_without_rights("history", "show", "--store", str(file))
+        words = ["history", "show", "--store", str(file)]
+        output = printed_without_rights(partial(run, words))
         assert "connected for the first time" in output
         assert files(file.parent) == before
-
-
-def run_without_rights(*words: str) -> str:
-    """Run a command as a user without any rights, and return its output."""
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        os.setgroups([])
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
-        with open(writing, "w", encoding="utf-8") as sys.stdout, suppress(SystemExit):
-            run(words)
-        os._exit(0)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as pipe:
-        output = pipe.read()
-    os.waitpid(child, 0)
-    return output

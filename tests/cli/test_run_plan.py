@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.commands import Cli, write_settings
+from tests.support.processes import lines_in
 from tests.support.shredder_server import shredder_entry
 
 SECRET = "a-very-secret-token-1234"
@@ -35,12 +35,6 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def journal(project: Path) -> Callable[[], list[str]]:
-    file = project / "journal"
-    return lambda: file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-
-
 def write(plan: Any) -> None:
     Path("plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
@@ -53,9 +47,7 @@ def test_a_run_shows_each_call_and_prints_the_last_result(cli: Cli):
     assert lines == [f"{n}/3 shredder/{x}: done" for n, x in enumerate(names, 1)]
 
 
-def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
-    cli: Cli, journal: Callable[[], list[str]]
-):
+def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(project: Path, cli: Cli):
     line = "plan run plan.json --state tidy.run.json"
     cli(line).fails(
         "missing: 1 of 3 calls were made.",
@@ -65,20 +57,20 @@ def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
     assert cli(f"{line} --json").shows(status=3).json["missing"] == [missing]
     ran = cli(line, "--give", '2.paper="the diary"', "--json").shows()
     assert ran.json["results"][-1] == {"result": 0}
-    assert journal() == ["filed the deed", "filed the diary"]
+    assert lines_in(project / "journal") == ["filed the deed", "filed the diary"]
     cli("plan run plan.json --give 2.paper").fails(status=2)
     cli("plan run nothing.json").fails("nothing.json cannot be read")
     cli("plan run plan.json --give 9.paper=1").fails("no place for '9.paper'")
 
 
-def test_a_call_waits_until_plan_approve_allows_it(cli: Cli, journal: Callable[[], list[str]]):
+def test_a_call_waits_until_plan_approve_allows_it(project: Path, cli: Cli):
     write(SHRED)
     says = ("waiting: 0 of 1 calls were made.", "xai-mcp-agent plan approve")
     waits = cli(RUN_SHRED).fails(*says, status=3)
-    assert journal() == []
+    assert lines_in(project / "journal") == []
     listing = cli("plan approve shred.run.json")
     listing.shows("1. plan wants to call shred of shredder: waits for an answer")
     cli("plan approve shred.run.json --all").shows("Run the plan again: it continues.")
     finished, again = cli(RUN_SHRED).shows(), cli(RUN_SHRED).shows()
-    assert journal() == [f"shredded the will {SECRET}"]
+    assert lines_in(project / "journal") == [f"shredded the will {SECRET}"]
     assert not [x for x in (waits, listing, finished, again) if SECRET in x.text]

@@ -6,7 +6,6 @@ Real failures of real databases; each message names the place and the next step.
 from __future__ import annotations
 
 import logging
-import os
 import resource
 import shutil
 import sqlite3
@@ -20,7 +19,7 @@ import pytest
 
 from tests.support.databases import Server, place_of
 from tests.support.histories import call_numbers, recorded_events, recorder_in
-from tests.support.processes import free_port, wait_until
+from tests.support.processes import free_port, printed_without_rights, wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.history import database, store
@@ -29,7 +28,6 @@ from xai_mcp_agent.history.recording import writer
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
 _SECONDS = 30.0
-_NOBODY = 65534
 TOOLS = tuple(
     Tool(ToolKey("mcp", "git", name), "Looks.", {"type": "object"}) for name in ("log", "show")
 )
@@ -138,23 +136,15 @@ def test_a_newer_database_or_another_file_is_not_changed(tmp_path: Path):
 
 
 def test_a_read_only_folder_is_reported():
-    """Run without privileges, because root can write everywhere."""
     folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
     folder.chmod(0o555)
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        if os.getuid() == 0:
-            os.setgroups([])
-            os.setgid(_NOBODY)
-            os.setuid(_NOBODY)
+
+    def record() -> None:
         recorder = HistoryRecorder(place_of("", folder), str)
         connect(recorder)
-        os.write(writing, str(recorder.flush().exception(_SECONDS)).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as pipe:
-        reason = pipe.read()
-    assert os.waitpid(child, 0)[1] == 0
+        print(recorder.flush().exception(_SECONDS))
+
+    reason = printed_without_rights(record)
     shutil.rmtree(folder)
     assert "is not writable" in reason
     assert "or name another place with XAI_MCP_STORE" in reason

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 _WAIT_SECONDS = 60.0  # for a child to start or end on a busy machine
 _LOOK_SECONDS = 0.02
 _PORTS = range(20_000, 32_000)
+_NOBODY = 65534
 
 
 def wait_until(
@@ -40,6 +42,24 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return not stat.rpartition(")")[2].startswith(" Z")
+
+
+def printed_without_rights(work: Callable[[], object]) -> str:
+    """Return what this prints in a fork of this process, as a user without any rights."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        if os.getuid() == 0:  # who can read and write everywhere
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+        with open(writing, "w", encoding="utf-8") as sys.stdout, suppress(SystemExit):
+            work()
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        output = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return output
 
 
 def pid_in(file: Path) -> int:
@@ -87,13 +107,18 @@ def listening_process(
         child.wait(_WAIT_SECONDS)
 
 
-# Journals of fault servers: their processes and the calls that arrived
+# Journals of servers: what they did, their processes, and the calls that arrived
+
+
+def lines_in(journal: Path) -> list[str]:
+    """Return the lines that were written so far."""
+    return journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
 
 
 def pids_in(journal: Path) -> list[int]:
     """Return the servers that were started, and what they started."""
-    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    return [int(line.split()[1]) for line in lines if line.startswith(("pid ", "child "))]
+    processes = (x for x in lines_in(journal) if x.startswith(("pid ", "child ")))
+    return [int(x.split()[1]) for x in processes]
 
 
 def none_runs(journal: Path) -> bool:
