@@ -92,13 +92,6 @@ def last_number(run: CellResult) -> int:
     return int(run.output.splitlines()[-1])
 
 
-def test_the_next_run_has_the_same_server(shell: Kernel, settle: Settle) -> None:
-    settle(it=entry())
-    runs = [shell.run("print(call('it'))") for _ in range(2)]
-    (pid,) = {last_number(x) for x in runs}
-    assert is_running(pid)
-
-
 IN_TOKEN = {**entry(), "env": {"T": "${TOKEN:-none}"}}
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Cli, Screen, at_terminal
+from tests.support.commands import Cli, at_terminal
 from tools.command_line import commands
-from xai_mcp_agent.cli.output import say
 
 _COLUMNS = 80
 LEAVES = {" ".join(x): y for x, y in commands().items() if not hasattr(y, "commands")}
@@ -147,10 +146,3 @@ def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COMP_WORDS", "xai-mcp-agent tools re")
     monkeypatch.setenv("COMP_CWORD", "2")
     assert cli("").out.split() == ["refresh"]
-
-
-def test_a_command_to_copy_stays_on_one_line(monkeypatch: pytest.MonkeyPatch):
-    command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
-    monkeypatch.setattr("sys.stdout", screen := Screen())
-    say(f"{'word ' * 12}{command} and so on")
-    assert any(command in x for x in screen.lines())

@@ -35,6 +35,9 @@ def test_a_terminal_wraps_a_line_under_its_text(monkeypatch: pytest.MonkeyPatch)
     first, second, third, fourth = screen.lines()
     assert (first[:14], second[:14]) == ("12:00:00  word", "          word")
     assert (third[:8], fourth[:8]) == ("  - word", "    word")
+    command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
+    say(f"{'word ' * 12}{command} and so on")
+    assert any(command in x for x in screen.lines()), "to be copied"
 
 
 def test_a_pipe_gets_the_text_unchanged(capsys: Any, monkeypatch: pytest.MonkeyPatch):

@@ -32,13 +32,6 @@ def waiting(file: Path, store: TrustStore | None = None) -> list[str]:
     return [x.key_path for x in (store or TrustStore()).untrusted_parts(load_settings(file))]
 
 
-def test_nothing_in_a_file_is_used_before_the_user_agrees(tmp_path: Path):
-    settings = without_untrusted(load_settings(write(tmp_path)))
-    assert settings.usable == ()
-    with pytest.raises(SettingsError, match=r"mcpServers\.one.*xai-mcp-agent trust"):
-        settings.source("one")
-
-
 def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path):
     file = write(tmp_path)
     TrustStore().agree(load_settings(file))
@@ -330,14 +323,6 @@ def test_values_in_the_env_file_fill_variables(
     tmp_path: Path, text: str, environ: dict[str, str], token: str
 ):
     assert token_of(load(tmp_path, text, environ)) == f"Bearer {token}"
-
-
-def test_the_error_about_a_missing_variable_suggests_the_env_file_first(tmp_path: Path):
-    problem = str(load(tmp_path, "").problems["keyed"])
-    assert (
-        "environment variable TOKEN is not set. Write TOKEN=... into the file .env beside"
-        in problem
-    )
 
 
 def test_the_env_file_cannot_set_variables_that_choose_programs_or_addresses(tmp_path: Path):

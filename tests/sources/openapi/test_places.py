@@ -6,11 +6,10 @@ Documents and services are at two addresses of this machine, which count as two 
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-from tests.sources.openapi.test_source import at, document, offer, using
+from tests.sources.openapi.test_source import at, offer, using
 from tests.support.http_service import (
     HttpService,
     as_json,
@@ -121,11 +120,3 @@ def test_a_document_without_a_usable_server_says_what_to_add(docs: HttpService, 
             "The document names no server that can be called. Write its address as `baseUrl`, "
             "such as https://api.example.com/v1."
         )
-
-
-def test_a_server_that_a_file_names_is_called_wherever_it_is(here: HttpService, tmp_path: Path):
-    """The file belongs to the person."""
-    file = tmp_path / "things.yaml"
-    file.write_text(str(document("one", server=here.url)), encoding="utf-8")
-    with using(file) as bridge:
-        assert bridge.call_tool("it", "one").structured == "of this machine"
