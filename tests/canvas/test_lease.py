@@ -59,8 +59,8 @@ def test_each_run_says_what_is_ignored_in_the_file_for_keys(
     (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9/v1\n", encoding="utf-8")
     for _ in range(2):
         bridge_of({})
-        shown = " ".join(capsys.readouterr().out.split())
-        assert "OPENAI_BASE_URL: ignored in this file" in shown
+        output = " ".join(capsys.readouterr().out.split())
+        assert "OPENAI_BASE_URL: ignored in this file" in output
 
 
 def pid(ctx: Ctx) -> str:

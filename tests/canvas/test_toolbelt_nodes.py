@@ -188,6 +188,6 @@ def test_an_agent_that_takes_none_of_several_toolbelts_says_what_to_draw(
 ) -> None:
     uses = [make(AgentUseMCPTools, server_name="library", toolbelt_name=x) for x in "ab"]
     play({}, *uses, make(AgentInit), make(AgentRun, question="Find a book."))
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "!! this agent has no tools, and no agent has the toolbelt 'a', 'b'." in shown
-    assert "an AgentMakeToolbelt with such a `name`, placed before AgentInit" in shown
+    output = " ".join(capsys.readouterr().out.split())
+    assert "!! this agent has no tools, and no agent has the toolbelt 'a', 'b'." in output
+    assert "an AgentMakeToolbelt with such a `name`, placed before AgentInit" in output

@@ -339,8 +339,8 @@ def set_tools(
         yield _text("ok")
         return
     names = {x["name"] for x in tools} if add else set()
-    kept = [x for x in server.tools if x["name"] not in names] if add else [*_TOOLS]
-    yield from server.change_tools(tools if only else [*kept, *tools], notices)
+    remaining = [x for x in server.tools if x["name"] not in names] if add else [*_TOOLS]
+    yield from server.change_tools(tools if only else [*remaining, *tools], notices)
     yield _text("ok")
 
 

@@ -40,8 +40,8 @@ class ExtractEvent(Component):
     participants: OutArg[list]
 
     def execute(self, ctx) -> None:
-        given = _object(self.json.value)
-        self.summary.value = given.get("summary", "none")
+        event = _object(self.json.value)
+        self.summary.value = event.get("summary", "none")
 
 
 @xai_component
@@ -79,7 +79,7 @@ class WithTransaction(Component):
 
 def _object(text) -> dict:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
