@@ -14,7 +14,15 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
-from xai_mcp_agent import Bridge, ServerError, StoreFailed, Subject, UnknownServer, UnknownTool
+from xai_mcp_agent import (
+    BadSetting,
+    Bridge,
+    ServerError,
+    StoreFailed,
+    Subject,
+    UnknownServer,
+    UnknownTool,
+)
 from xai_mcp_agent.core.tools import MCP
 
 ECHO = Subject(MCP, "it", "echo")
@@ -43,6 +51,8 @@ def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
     assert {x.subject.source for x in both} == {"it", "other"}
     assert [x.position for x in both] == sorted(x.position for x in both)
     assert bridge.history(tool="echo", limit=1) == both[-1:]
+    with pytest.raises(BadSetting, match="`limit` is 0"):  # it meant all of them
+        bridge.history(limit=0)
     with pytest.raises(UnknownServer, match="Did you mean 'other'"):
         bridge.history("othr")
     with pytest.raises(UnknownTool, match="Did you mean 'echo'"):

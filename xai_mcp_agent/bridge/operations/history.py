@@ -36,7 +36,7 @@ ANSWER_SECONDS = 120.0
 _ASK_FOR_LESS = "Ask for less, with a limit or a later start, or ask again when it is less busy."
 
 
-class Reading(OperationContext):
+class StoreQueries(OperationContext):
     """Asks the store."""
 
     async def answer(self, question: Callable[[History], T], *, from_any_file: bool = False) -> T:
@@ -84,7 +84,7 @@ class HistoryOperations(Tools, Reading):
             UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
             StoreFailed: it cannot be used; the message says why and what to do.
         """
-        if limit is not None and limit < 0:
+        if limit is not None and limit < 1:
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
 
         def events(history: History) -> list[Event]:
