@@ -235,9 +235,9 @@ def _keep_warm(name: str, bridge: Bridge) -> bool:
     keeps_warm = kernel() and os.getpid() == _PROCESS and bridge.settings.keep_warm_seconds
     if not keeps_warm or is_ending or not bridge.is_open:
         return False
-    seconds = bridge.run(Operations.leave)
+    stays = bridge.run(Operations.leave)
     with _lock:
-        if not seconds or name in _bridges:
+        if not stays or name in _bridges:
             return False
         _bridges[name] = bridge
         _resting[bridge] = rest = bridge.submit(Operations.rest)

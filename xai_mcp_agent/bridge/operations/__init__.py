@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from ...core.calls import Caller
 from ..context import OwnTools
-from .decisions import Deciding
+from .decisions import DecisionOperations
 from .history import HistoryOperations
 from .plans import PlanOperations
-from .resources import Resources
-from .rules import Rules
+from .resources import ResourceOperations
+from .rules import RuleOperations
 from .runs import RunOperations
-from .signing_in import SigningIn
-from .warm import Warm
+from .signing_in import SignInOperations
+from .warm import WarmOperations
 
 
 class Operations(
-    PlanOperations, Deciding, Rules, HistoryOperations, RunOperations, Resources, SigningIn, Warm
+    PlanOperations,
+    DecisionOperations,
+    RuleOperations,
+    HistoryOperations,
+    RunOperations,
+    ResourceOperations,
+    SignInOperations,
+    WarmOperations,
 ):
     """Operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
 

@@ -32,7 +32,7 @@ from ...policy.review import (
 )
 from ...sources.canvas import CANVAS
 from ..context import OperationContext
-from .tools import Tools
+from .tools import ToolOperations
 
 _MOST_NAMES = 5
 _RECORD_SECONDS = 10.0  # for tools in the history that are not listed now
@@ -56,7 +56,7 @@ class Approved(NamedTuple):
     counts: bool
 
 
-class Deciding(Tools):
+class DecisionOperations(ToolOperations):
     """Decisions of a person about tools."""
 
     async def disable(self, server: str, *tools: str) -> list[Choice]:

@@ -19,7 +19,7 @@ from ...history.place import StoreStatus
 from ..context import OperationContext
 from ..flows import MOST_FLOWS, flows_around
 from ..store import answer_of
-from .tools import Tools
+from .tools import ToolOperations
 
 if TYPE_CHECKING:
     from ...history.event import Event
@@ -58,7 +58,7 @@ class StoreQueries(OperationContext):
         return await self.answer(question, from_any_file=is_only_to_read)
 
 
-class HistoryOperations(Tools, Reading):
+class HistoryOperations(ToolOperations, StoreQueries):
     """Operations on the history. All but `store` raise StoreFailed if it cannot be used."""
 
     async def history(

@@ -22,8 +22,8 @@ from ...planning.answers import (
 from ...planning.plan import Plan
 from ...search.preferences import Preferences
 from ...steps.references import CANVAS_SOURCE
-from .history import Reading
-from .search import Search, UsableTools
+from .history import StoreQueries
+from .search import SearchOperations, UsableTools
 from .tools import ToolNames
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _EXPLAINED_RESULTS = 50  # results of a search, among which a tool may be explai
 _AHEAD = 3
 
 
-class PlanOperations(Search, Reading):
+class PlanOperations(SearchOperations, StoreQueries):
     """Planning with the tools that agents may use now."""
 
     async def plan_tools(

@@ -13,7 +13,7 @@ from ..context import OperationContext
 from ..streams import Changes, OnChange
 
 
-class Resources(OperationContext):
+class ResourceOperations(OperationContext):
     """Resources, prompts and subscriptions. All operations raise what `list_resources` raises."""
 
     async def prompts(self) -> dict[str, tuple[Prompt, ...]]:

@@ -11,15 +11,15 @@ from ...core.tools import Tool
 from ...policy.rules import RuledTool
 from ...settings.rules import Rule, rules_of_store
 from ..store import folder_of, rules_in
-from .history import Reading
-from .tools import Tools
+from .history import StoreQueries
+from .tools import ToolOperations
 
 if TYPE_CHECKING:
     from ...history.history import History
     from ...policy.stored_rules import StoredRules
 
 
-class Rules(Tools, Reading):
+class RuleOperations(ToolOperations, StoreQueries):
     """Rules of the settings and of the store."""
 
     async def rules(self) -> Sequence[Rule]:

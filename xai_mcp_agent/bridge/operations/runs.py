@@ -17,7 +17,6 @@ from ...core.calls import check_limit
 from ...core.tools import ToolKey
 from ...search.preferences import Preferences
 from ..context import OperationContext
-from .tools import Tools
 
 if TYPE_CHECKING:
     from ...agent.run_file import WaitingRun
@@ -29,7 +28,7 @@ PLAN = "plan"
 """Default name of the agent that makes the calls of a plan."""
 
 
-class RunOperations(Tools):
+class RunOperations(OperationContext):
     """Runs of plans."""
 
     async def run_plan(

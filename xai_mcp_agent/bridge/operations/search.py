@@ -20,7 +20,7 @@ from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences
 from ...search.ranking import TRUST
 from ...search.results import ExplainedTool, FoundTool, FoundTools, SelectedTool
-from .tools import Tools
+from .tools import ToolOperations
 
 if TYPE_CHECKING:
     from ...search.selector import Selection
@@ -42,7 +42,7 @@ class UsableTools:
     failed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Search(Tools):
+class SearchOperations(ToolOperations):
     """Search without an agent, for a person or a program."""
 
     async def list_tools(

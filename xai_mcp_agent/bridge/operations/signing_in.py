@@ -13,7 +13,7 @@ from ...sources.mcp.auth.token_store import Access, can_be_signed_in_to
 from ..context import OperationContext
 
 
-class SigningIn(OperationContext):
+class SignInOperations(OperationContext):
     """Access to servers behind a URL."""
 
     async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:

@@ -30,7 +30,7 @@ Progress: TypeAlias = Callable[[float, float | None, str], None]
 """`done`, `total` and a message. Called on the bridge's own thread: it should return at once."""
 
 
-class Tools(OperationContext):
+class ToolOperations(OperationContext):
     """Servers, and the tools that they offer."""
 
     async def servers(self) -> list[SourceStatus]:

@@ -22,7 +22,7 @@ from ..context import OperationContext
 logger = logging.getLogger(__name__)
 
 
-class Warm(OperationContext):
+class WarmOperations(OperationContext):
     """Sources between two runs. The caller knows that no run uses the bridge."""
 
     async def doubt(self) -> None:
@@ -34,8 +34,8 @@ class Warm(OperationContext):
             if features := source.features(self.caller):
                 features.doubt()
 
-    async def leave(self) -> list[float]:
-        """End the sources that do not stay after a run; return the seconds of the others.
+    async def leave(self) -> bool:
+        """End the sources that do not stay after a run; return whether others do.
 
         Sources that are not ready end too: the next run starts them again.
         """
@@ -48,7 +48,7 @@ class Warm(OperationContext):
         for name in settings.added.copy():
             settings.added.remove(name)
             del settings.sources[name]
-        return [seconds[name] for name in engine.pool.running()]
+        return bool(engine.pool.running())
 
     async def rest(self) -> None:
         """End the staying sources, each when its time is over; return when none is left."""
