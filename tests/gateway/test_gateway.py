@@ -185,11 +185,13 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
     journal = tmp_path / "journal"
 
     async def play(connect: Connect, operations: Operations) -> None:
-        decisions = iter(["no", "once"])
+        decisions = iter(["", "no", "once"])
 
         async def decide(_: Any, params: Any) -> types.ElicitResult:
             assert "shred" in params.message
-            return types.ElicitResult(action="accept", content={"decision": next(decisions)})
+            if decision := next(decisions):
+                return types.ElicitResult(action="accept", content={"decision": decision})
+            return types.ElicitResult(action="cancel")
 
         async with connect(mode=era, elicitation_callback=decide) as client:
             refusal = await client.call_tool("shredder_shred", {"paper": "a letter"})
@@ -200,6 +202,8 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
         async with connect(mode=era) as silent:
             refusal = await silent.call_tool("shredder_shred", {"paper": "a will"})
             assert refusal.is_error
+            dismissed = await client.call_tool("shredder_shred", {"paper": "a letter"})
+            assert "closed the question without an answer" in text_of(dismissed)
             assert "nobody could be asked" in text_of(refusal)
         assert journal.read_text().split("\n")[:-1] == ["shredded a bill"]
         await operations.engine.flush()

@@ -115,8 +115,10 @@ class FarHost:
                 return Answer.cancelled(str(refusal))
             if response.get("action") == "accept":
                 return Answer.accepted(as_object(response.get("content")))
-            reason = f"the person at {self._name!r} said no"
-            return Answer.declined(reason) if response.get("action") == "decline" else None
+            person = f"the person at {self._name!r}"
+            if response.get("action") == "decline":
+                return Answer.declined(f"{person} said no")
+            return Answer.cancelled(f"{person} closed the question without an answer")
         return None
 
     def _can_show(self, kind: str) -> bool:
