@@ -18,6 +18,8 @@ from tests.support.gateways import ERAS, Connect, text_of, with_gateway
 from tests.support.mcp_servers import PNG, gallery_entry
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.core.results import Resource
+from xai_mcp_agent.gateway.content import resource_json
 
 pytestmark = pytest.mark.anyio
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -137,6 +139,12 @@ async def test_a_new_tool_reaches_the_client_and_a_cancellation_the_server(era: 
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
+def test_fields_of_a_server_that_we_do_not_know_are_passed_on_as_they_are():
+    """An empty file has the size 0."""
+    listed = resource_json("file:///a", Resource("file:///a", "a", more={"size": 0}))
+    assert listed == {"uri": "file:///a", "name": "a", "size": 0}
+
+
 async def _until_labelled(client: Client, tool: str) -> None:
     with anyio.fail_after(20):
         while (await client.call_tool(tool)).structured_content != {"result": ["it"]}:
@@ -194,6 +202,8 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
             return types.ElicitResult(action="cancel")
 
         async with connect(mode=era, elicitation_callback=decide) as client:
+            dismissed = await client.call_tool("shredder_shred", {"paper": "a letter"})
+            assert "closed the question without an answer" in text_of(dismissed)
             refusal = await client.call_tool("shredder_shred", {"paper": "a letter"})
             assert refusal.is_error
             assert "not approved" in text_of(refusal)
@@ -202,8 +212,6 @@ async def test_a_destructive_call_waits_for_the_approval_of_the_clients_person(
         async with connect(mode=era) as silent:
             refusal = await silent.call_tool("shredder_shred", {"paper": "a will"})
             assert refusal.is_error
-            dismissed = await client.call_tool("shredder_shred", {"paper": "a letter"})
-            assert "closed the question without an answer" in text_of(dismissed)
             assert "nobody could be asked" in text_of(refusal)
         assert journal.read_text().split("\n")[:-1] == ["shredded a bill"]
         await operations.engine.flush()

@@ -46,7 +46,8 @@ def tool_json(name: str, tool: Tool) -> JsonObject:
 def prompt_json(name: str, prompt: Prompt) -> JsonObject:
     """Return a prompt under the name that the client uses."""
     arguments = [_without_nothing(asdict(x)) for x in prompt.arguments]
-    return _for_people(prompt, {"name": name, "arguments": arguments, **(prompt.more or {})})
+    fields = {"name": name, "arguments": arguments}
+    return _for_people(prompt, fields) | (prompt.more or {})
 
 
 def resource_json(uri: str, resource: Resource) -> JsonObject:
@@ -55,9 +56,8 @@ def resource_json(uri: str, resource: Resource) -> JsonObject:
         "uriTemplate" if resource.is_template else "uri": uri,
         "name": resource.name,
         "mimeType": resource.mime_type,
-        **(resource.more or {}),
     }
-    return _for_people(resource, fields)
+    return _for_people(resource, fields) | (resource.more or {})
 
 
 def result_json(result: ToolResult) -> JsonObject:
