@@ -64,8 +64,8 @@ class PendingCalls:
                 for number, call in enumerate(state.pending):
                     if number not in state.made and number not in state.begun:
                         tasks.start_soon(self._make, number, call, state.whole_thought)
-        except ExceptionGroup as several:
-            if ours := several.subgroup(XaiMcpError):
+        except ExceptionGroup as group:
+            if ours := group.subgroup(XaiMcpError):
                 raise ours.exceptions[0] from None
             raise
 

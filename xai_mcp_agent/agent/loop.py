@@ -270,8 +270,8 @@ class AgentRun:
         self._context.learn(reply.usage)
         self.count(turn := reply.usage)
         if not turn.input_tokens:
-            words = "".join((reply.text, *(x.arguments for x in reply.calls)))
-            turn = TokenUsage(self._context.request_tokens, tokens_in(words))
+            output = "".join((reply.text, *(x.arguments for x in reply.calls)))
+            turn = TokenUsage(self._context.request_tokens, tokens_in(output))
             self.state = replace(self.state, uncounted=self.state.uncounted + turn)
         self.state = replace(self.state, last_turn=turn, folding=self._context.folding)
 

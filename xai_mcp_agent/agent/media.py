@@ -78,8 +78,8 @@ def without(message: Message, refused: Collection[str]) -> Message:
     if len(accepted) == len(media):
         return message
     omitted_count = len(media) - len(accepted)
-    words = f"{omitted_count} of the pictures and sounds of this result are not shown to you"
-    text = f"{text}\n[{words}: your service takes none.]"
+    note = f"{omitted_count} of the pictures and sounds of this result are not shown to you"
+    text = f"{text}\n[{note}: your service takes none.]"
     return {**message, "content": _content(text, accepted)}
 
 

@@ -88,8 +88,8 @@ class ResultPages(Toolset):
             ids = ", ".join(self.texts)
             return ToolResult.of_text(f"No such result. There are: {ids}.", is_error=True)
         if start >= len(text):
-            words = f"The result has only {len(text)} characters."
-            return ToolResult.of_text(words, is_error=True)
+            problem = f"The result has only {len(text)} characters."
+            return ToolResult.of_text(problem, is_error=True)
         page_chars = int(min(self.turn_chars, MAX_RESULT_CHARS) * _PAGE_SHARE)
         end = min(start + page_chars, len(text))
         rest = len(text) - end

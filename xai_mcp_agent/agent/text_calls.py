@@ -77,6 +77,10 @@ _TURN_ENDS = re.compile(r"<[^\s<>]{1,40}+>|\[/\w{1,40}+\]")
 _WORD = re.compile(r"[^\W_]")
 _SPACE = re.compile(r"\s*+")
 _DECODER = json.JSONDecoder(strict=False)
+# What may differ between a page and its quotation.
+_DECORATION = str.maketrans("", "", "*_`\"'\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_UNICODE_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_SPACE_BESIDE_MARKS = re.compile(r"\s+(?!\w)|(?<!\w)\s+")
 
 
 class TextCall(NamedTuple):
@@ -110,22 +114,22 @@ def read_reply(text: str, forms: Forms, is_tool: Callable[[str], bool] = bool) -
         return plain
     text = _without_fences(text) if forms == "all" else text
     masked = _QUOTE_OR_CODE.sub(lambda x: "x" * len(x[0]), text)
-    words, calls, at = list[str](), list[TextCall](), 0
+    prose, calls, at = list[str](), list[TextCall](), 0
     while mark := _MARKS[forms].search(masked, at):
-        several, end = _calls_at(text, mark)
-        if not several or (forms == "tags" and not all(is_tool(x.name) for x in several)):
-            words.append(text[at : mark.end()])
+        at_mark, end = _calls_at(text, mark)
+        if not at_mark or (forms == "tags" and not all(is_tool(x.name) for x in at_mark)):
+            prose.append(text[at : mark.end()])
             at = mark.end()
             continue
         if not calls and (invented := _INVENTED.search(masked, end)):
             masked, text = masked[: invented.start()], text[: invented.start()]
-        words.append(text[at : mark.start()])
-        calls += several
+        prose.append(text[at : mark.start()])
+        calls += at_mark
         at = _skip(_CALL_ENDS, text, _skip(_CLOSING_TAGS, text, end))
     is_answer = _WORD.search(_TURN_ENDS.sub("", masked[at:])) or len(calls) > _MAX_CALLS
     if not calls or is_answer:
         return plain
-    return TextReply(re.sub(r"\n{3,}", "\n\n", "".join(words)).strip(), tuple(calls), thinking)
+    return TextReply(re.sub(r"\n{3,}", "\n\n", "".join(prose)).strip(), tuple(calls), thinking)
 
 
 def calls_in_json(text: str) -> tuple[TextCall, ...]:
@@ -146,8 +150,8 @@ def quotations_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[Text
 
     def is_quoted(text: str) -> bool:
         # Empty arguments and the end of a sentence may differ.
-        words = re.compile(re.escape(_plain(text).rstrip("{}().,;")) + r"(?!\w)")
-        return any(words.search(x) for x in pages)
+        pattern = re.compile(re.escape(_plain(text).rstrip("{}().,;")) + r"(?!\w)")
+        return any(pattern.search(x) for x in pages)
 
     return {x for x in calls if is_quoted(x.text) or is_quoted(f"TOOL: {x.name} {x.arguments}")}
 
@@ -254,8 +258,8 @@ def _element(text: str, at: int, closing: str) -> tuple[str, int]:
 def _calls_in(value: Any) -> list[TextCall]:
     """Return the calls in JSON: an object with a name and arguments only, or a list of these."""
     if isinstance(value, list):
-        several = [_calls_in(x) for x in cast("list[Any]", value)]
-        return [call for calls in several for call in calls] if all(several) else []
+        lists = [_calls_in(x) for x in cast("list[Any]", value)]
+        return [call for calls in lists for call in calls] if all(lists) else []
     fields = dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
     if isinstance(fields.get("function"), dict):
         return _calls_in(fields["function"])
@@ -267,11 +271,6 @@ def _calls_in(value: Any) -> list[TextCall]:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return [TextCall(name.strip(), arguments)]
-
-
-_DECORATION = str.maketrans("", "", "*_`\"'\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
-_UNICODE_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-_SPACE_BESIDE_MARKS = re.compile(r"\s+(?!\w)|(?<!\w)\s+")
 
 
 def _plain(text: str) -> str:

@@ -125,8 +125,8 @@ class NoteStore:
             MemoryFailed: the file cannot be written.
         """
         # As JSON, which is ASCII: a note may hold half a surrogate pair, which SQLite refuses.
-        words = json.dumps(text), json.dumps(metadata, default=str)
-        row = agent, str(id or ""), *words, self._vector(text).tobytes()
+        contents = json.dumps(text), json.dumps(metadata, default=str)
+        row = agent, str(id or ""), *contents, self._vector(text).tobytes()
         with self._database(writes=True) as database, database:
             database.execute("BEGIN IMMEDIATE")
             database.execute(_TABLE)
@@ -221,8 +221,8 @@ class _AgentNotes:
     def _by_words(self, query: str, count: int) -> dict[int, float]:
         # Indexed only now: notes that are found by vector need no index.
         for number in range(len(self._index), len(self._notes)):
-            words = spelling_terms(self._notes[number][1])
-            self._index.put(number, weigh(words, _USUAL_LENGTH))
+            terms = spelling_terms(self._notes[number][1])
+            self._index.put(number, weigh(terms, _USUAL_LENGTH))
         terms = spelling_terms(query)
         whole = self._index.whole(terms)
         return {number: score / whole for number, score in self._index.search(terms, count)}

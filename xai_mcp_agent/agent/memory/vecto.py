@@ -90,8 +90,8 @@ def vecto_store(
             client.delete_vector_space_entries()
     except Exception as cause:
         # The package raises many types of its own and of its HTTP library.
-        words = str(cause).replace(key, "***")
-        raise MemoryFailed(f"The Vecto service refused: {words} Check the key.") from cause
+        reason = str(cause).replace(key, "***")
+        raise MemoryFailed(f"The Vecto service refused: {reason} Check the key.") from cause
     return VectoStore(client)
 
 
