@@ -122,6 +122,21 @@ def test_a_run_is_read_from_a_conversation():
     assert (run.question, run.calls) == ("Which?", (call,))
 
 
+def test_a_call_by_execute_tool_is_a_call_of_the_tool_that_it_names():
+    def call(name: str, **arguments: Any) -> dict[str, Any]:
+        return {"id": name, "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+    planned = [call("plan_tools", request="Lend it."), call("select_tool", request="Lend it.")]
+    talk = {"role": "assistant", "tool_calls": planned}
+    names = {"lib_lend": ("mcp", "lib", "lend")}
+    for name in ("lib_lend", "lib/lend", "lend"):
+        talk["tool_calls"] = [*planned, call("execute_tool", tool=name, arguments={"id": 3})]
+        traced, omitted = trace_calls(run_in_conversation([talk], names, []).calls)
+        assert [(x.name, x.arguments) for x in traced] == [("lib/lend", {"id": 3})]
+        assert [x.name for x in omitted] == ["plan_tools", "select_tool"]
+    assert run_in_conversation([talk], {}, ["lib"]).calls[-1].tool == "lend"
+
+
 def test_a_run_is_read_from_the_file_in_which_it_waits(tmp_path: Path):
     """A result that was too long for the model is read whole."""
     book = {"title": "X", "text": "y" * MAX_RESULT_CHARS}

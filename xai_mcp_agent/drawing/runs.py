@@ -22,7 +22,11 @@ from ..steps.results import parse_json_text
 # Nodes that make one call, by their names in a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
 # An agent's own tools, as conversations name them: without a kind.
-_OWN_TOOLS = ("tool_search", "tool_explain", "lookup_memory", "create_memory", "read_result")
+_OWN_TOOLS = (
+    "tool_search", "tool_explain", "select_tool", "plan_tools", "list_tools", "lookup_memory",
+    "create_memory", "read_result",
+)  # fmt: skip
+_EXECUTE = "execute_tool"  # a call of it is a call of the tool in its arguments
 _CUT = re.compile(r"\.\.\.(?: \(\d+ characters\))?\Z")
 _CUT_CHARS = 4_000  # a shorter text that ends in three dots is whole
 
@@ -107,10 +111,7 @@ def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
 def run_in_conversation(
     messages: Sequence[Any], names: Mapping[str, tuple[str, str, str]], sources: Collection[str]
 ) -> RecordedRun:
-    """Return the run of a conversation; `names` are kind, source and tool by shown names.
-
-    Any other name belongs to the source whose name it begins with.
-    """
+    """Return the run of a conversation; `names` are kind, source and tool by shown names."""
     answers = {
         str(x.get("tool_call_id")): x.get("content")
         for x in _objects(messages)
@@ -119,12 +120,13 @@ def run_in_conversation(
     calls: list[RecordedCall] = []
     for message in _objects(messages):
         for tool_call in _objects(message.get("tool_calls")):
-            function = _dict(tool_call.get("function")) or {}
-            shown_name = str(function.get("name", ""))
-            kind, source, tool = names.get(shown_name) or ("", *_split(shown_name, sources))
-            arguments = parse_json_text(function.get("arguments"))
+            function = as_object(tool_call.get("function"))
+            name, arguments = str(function.get("name", "")), _arguments_in(function)
+            if name == _EXECUTE and arguments:
+                name, arguments = str(arguments.get("tool", "")), _arguments_in(arguments)
+            kind, source, tool = _find_tool(name, names, sources)
             value = data_of(answers.get(str(tool_call.get("id"))))
-            calls.append(RecordedCall(_source(kind, source), tool, _dict(arguments), value, kind))
+            calls.append(RecordedCall(_source(kind, source), tool, arguments, value, kind))
     questions = (str(x.get("content")) for x in _objects(messages) if x.get("role") == "user")
     return RecordedRun("", tuple(calls), next(questions, ""))
 
@@ -263,10 +265,25 @@ def _source(kind: str, source: str) -> str:
     return CANVAS_SOURCE if kind == STATIC.name else source
 
 
-def _split(shown_name: str, sources: Collection[str]) -> tuple[str, str]:
-    owners = [x for x in sources if shown_name.startswith(f"{x}_")]
+def _arguments_in(fields: JsonObject) -> JsonObject | None:
+    return _dict(parse_json_text(fields.get("arguments")))
+
+
+def _find_tool(
+    name: str, names: Mapping[str, tuple[str, str, str]], sources: Collection[str]
+) -> tuple[str, str, str]:
+    """Return kind, source and tool of a shown name, of `server/tool`, or of a tool's own name.
+
+    Any other name belongs to the source whose name it begins with.
+    """
+    if name in names:
+        return names[name]
+    for kind, source, tool in names.values():
+        if name in (f"{source}/{tool}", tool):
+            return kind, source, tool
+    owners = [x for x in sources if name.startswith((f"{x}_", f"{x}/"))]
     source = max(owners, key=len, default="")
-    return source, shown_name.removeprefix(f"{source}_") if source else shown_name
+    return "", source, name[len(source) + 1 :] if source else name
 
 
 def _objects(value: Any) -> list[JsonObject]:
