@@ -58,8 +58,8 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
 
     async def serve(operations: Operations) -> None:
         """Serve the client until it closes the streams."""
-        async with Gateway(operations, options) as gateway:
-            await gateway.serve(*await stdio_streams())
+        async with Gateway(operations, options) as gateway, stdio_streams() as streams:
+            await gateway.serve(*streams)
 
     _run(bridge, serve)
 

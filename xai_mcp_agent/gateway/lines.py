@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from typing import Self
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
 
 import anyio
 import mcp_types as types
+from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 from ..sources.mcp.streams import Stream
+from ..sources.process import MAX_LINE_BYTES
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Longest message, the same as from a server."""
+# Windows reads standard pipes in threads alone; its loop says "[WinError 6] The handle is invalid"
+# (python/cpython#87694).
+_LOOP_READS_PIPES = sys.platform != "win32"
 
 
 class LineReader(Stream):
@@ -73,8 +77,9 @@ class LineWriter(Stream):
             raise anyio.BrokenResourceError from cause
 
 
-async def stdio_streams() -> tuple[LineReader, LineWriter]:
-    """Return the SDK's streams over the stdin and stdout of this process.
+@asynccontextmanager
+async def stdio_streams() -> AsyncGenerator[tuple[Any, Any]]:
+    """Yield the SDK's streams over the stdin and stdout of this process.
 
     From here on everything else that writes to stdout, such as a function's file, writes to stderr.
     Unlike in the SDK's own transport, reading holds no thread, so that an interrupt ends it at
@@ -83,6 +88,10 @@ async def stdio_streams() -> tuple[LineReader, LineWriter]:
     Raises:
         ValueError: stdin or stdout is neither a pipe nor a terminal.
     """
+    if not _LOOP_READS_PIPES:
+        async with stdio_server() as streams:
+            yield streams
+        return
     stdin, stdout = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -93,6 +102,5 @@ async def stdio_streams() -> tuple[LineReader, LineWriter]:
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(stdout, "wb", 0)
     )
-    return LineReader(aiter(reader)), LineWriter(
-        asyncio.StreamWriter(transport, protocol, None, loop)
-    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    yield LineReader(aiter(reader)), LineWriter(writer)

@@ -35,6 +35,7 @@ from ..secrets.private_files import (
     open_private,
     take_lock,
 )
+from ..sources.process import MAX_LINE_BYTES
 from ..sources.relay import peer_uid
 from ..sources.warm import WARM_VARIABLE, WarmPlace, facts_of
 
@@ -48,7 +49,6 @@ IDLE_SECONDS = 600
 Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
 """Serves MCP over two SDK streams: everything, or one server by its name."""
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # as in `lines.py`, which is too heavy to import here
 _CHECK_SECONDS = 5.0  # interval for checking the clock and the size of the log
 _MAX_LOG_BYTES = 1_000_000
 _LOCK_SECONDS = 1.0
@@ -205,7 +205,7 @@ class _Process:
                 return
             # anyio's stream would make a call take a tenth longer.
             reader, writer = await asyncio.open_unix_connection(
-                sock=connection, limit=_MAX_LINE_BYTES
+                sock=connection, limit=MAX_LINE_BYTES
             )
             try:
                 with self._count_connection():

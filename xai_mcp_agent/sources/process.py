@@ -37,7 +37,7 @@ _ON_WINDOWS = (
 _ELSEWHERE = "HOME LOGNAME PATH SHELL TERM USER"
 INHERITED = tuple((_ON_WINDOWS if sys.platform == "win32" else _ELSEWHERE).split())
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # a program that writes more is broken or hostile
+MAX_LINE_BYTES = 64 * 1024 * 1024  # a program that writes more is broken or hostile
 _CUT_LINE_BYTES = 256
 # With more unread lines than this, the program has to wait.
 _MAX_UNREAD_LINES = 1000
@@ -264,11 +264,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if number and self._size:
                 self._lines.append(self._line())
             self._size += len(piece)
-            if self._size <= _MAX_LINE_BYTES:
+            if self._size <= MAX_LINE_BYTES:
                 self._pieces.append(piece)
 
     def _line(self) -> bytes:
-        line, is_cut = b"".join(self._pieces), self._size > _MAX_LINE_BYTES
+        line, is_cut = b"".join(self._pieces), self._size > MAX_LINE_BYTES
         self._pieces, self._size = [], 0
         return CutLine(line[:_CUT_LINE_BYTES]) if is_cut else line
 
