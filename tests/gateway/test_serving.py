@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -54,10 +56,19 @@ def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=10)
 
 
+AS_ON_WINDOWS = (
+    "-c", "from xai_mcp_agent.gateway import lines; lines._LOOP_READS_PIPES = False; "
+    "from xai_mcp_agent.cli.main import run; run()",
+)  # fmt: skip
+
+
 @pytest.mark.anyio
-async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(folder: Path):
+@pytest.mark.parametrize("command", [AS_A_PROCESS, AS_ON_WINDOWS], ids=["here", "as on Windows"])
+async def test_a_client_over_stdio_has_all_tools_and_its_end_ends_the_process(
+    folder: Path, command: tuple[str, ...]
+):
     """Only messages of the protocol are on stdout; no process outlives the client."""
-    async with client_of([warm_python(), *AS_A_PROCESS, "serve", "--stdio"]) as client:
+    async with client_of([warm_python(), *command, "serve", "--stdio"]) as client:
         total = await client.call_tool("gallery_add", {"a": 1, "b": 2})
         assert text_of(total) == "3"
         assert text_of(await client.call_tool("other_echo", {"text": "well"})) == "well"
@@ -91,6 +102,16 @@ async def test_over_http_each_group_has_an_address_and_each_client_needs_the_tok
         process.send_signal(signal.SIGTERM)
         process.wait(30)
     wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
+
+
+def test_the_address_of_an_ipv6_host_is_a_url(folder: Path):
+    with socket.socket(socket.AF_INET6) as probe:
+        if probe.connect_ex(("::1", 9)) == errno.EADDRNOTAVAIL:
+            pytest.skip("this machine has no IPv6")
+    with serving("--host", "::1", "--admin") as (_, address):
+        assert address.startswith("http://[::1]:")
+        page = httpx2.get(address.removesuffix("mcp"), timeout=60)
+        assert page.status_code == 200
 
 
 def test_options_that_exclude_each_other_are_refused(

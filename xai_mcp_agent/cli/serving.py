@@ -83,7 +83,8 @@ def serve_http(
 
     token = (access.token or new_token()) if access.needs_token else None
     hosts = None if access.host in _ANYWHERE else {access.host, *_LOOPBACK}
-    address = f"http://{access.host}:{listening.getsockname()[1]}"
+    host = f"[{access.host}]" if ":" in access.host else access.host
+    address = f"http://{host}:{listening.getsockname()[1]}"
 
     async def serve(operations: Operations) -> None:
         """Accept clients, and say how to connect one."""
