@@ -196,6 +196,12 @@ def signature(schema: JsonObject) -> str:
     return ", ".join(parts) or "no parameters"
 
 
+def short_signature(schema: JsonObject, most_chars: int) -> str:
+    """Return the parameters as `signature` does, cut after one of them; empty if there are none."""
+    text = signature(schema) if as_object(schema.get("properties")) else ""
+    return text if len(text) <= most_chars else f"{text[:most_chars].rsplit(',', 1)[0]}, ..."
+
+
 def types_of(spec: Mapping[str, Any]) -> list[str]:
     """Return the JSON types a parameter accepts, from `type`, `enum` or choices; may be empty."""
     types = spec.get("type")

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.json import JsonObject, clip, parts_of
 from ..core.names import did_you_mean
 from ..core.schema_check import SchemaCheck
-from ..core.schemas import properties, required, signature
+from ..core.schemas import properties, required, short_signature
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence
@@ -83,9 +83,7 @@ class OfferedTool:
     @property
     def line(self) -> str:
         """Return the tool's description for the model."""
-        parameters = signature(self.input_schema) if properties(self.input_schema) else ""
-        if len(parameters) > _PARAMETER_CHARS:
-            parameters = f"{parameters[:_PARAMETER_CHARS].rsplit(',', 1)[0]}, ..."
+        parameters = short_signature(self.input_schema, _PARAMETER_CHARS)
         outputs = ", ".join(dict.fromkeys(x for x in self.outputs[:_MOST_OUTPUTS] if x))
         arrow = f" -> {outputs}" if outputs else ""
         description = first_sentence(self.description, _DESCRIPTION_CHARS)

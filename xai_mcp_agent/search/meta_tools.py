@@ -10,7 +10,7 @@ from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject
 from ..core.names import join_names
 from ..core.results import TextPart, ToolResult
-from ..core.schemas import signature
+from ..core.schemas import short_signature
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from .shortening import first_sentence
 
@@ -107,9 +107,7 @@ def unknown_answer(problem: str, hits: Hits) -> ToolResult:
 def tool_line(definition: ToolDefinition) -> str:
     """Return a tool in one line for a model: its parameters, purpose and server."""
     function, source = definition.function, definition.tool.source
-    parameters = signature(function.parameters) if function.parameters.get("properties") else ""
-    if len(parameters) > _SIGNATURE_CHARS:
-        parameters = f"{parameters[:_SIGNATURE_CHARS].rsplit(',', 1)[0]}, ..."
+    parameters = short_signature(function.parameters, _SIGNATURE_CHARS)
     purpose = first_sentence(function.description, _SENTENCE_CHARS)
     line = f"{function.name}({parameters}){f' - {purpose}' if purpose else ''}"
     return " ".join((f"{line} [{source}]" if source else line).split())
