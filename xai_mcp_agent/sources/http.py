@@ -53,12 +53,7 @@ _SEE_OTHER = 303  # changes the method to GET
 _MAX_PORT = 65_535
 # Headers that may go to another origin.
 _HARMLESS_HEADERS = ("accept", "accept-encoding", "accept-language", "user-agent")
-_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 _PLACES = "xai-mcp-agent/places"
-
-
-class TooLarge(ValueError):
-    """The response is larger than the limit."""
 
 
 class WebClient:
@@ -155,31 +150,6 @@ class WebClient:
             with suppress(httpx2.RemoteProtocolError):
                 return await self.send(request, places, auth)
         return await self.send(request, places, auth)
-
-    async def fetch(
-        self,
-        request: httpx2.Request,
-        places: Collection[str] | None = None,
-        *,
-        seconds: float,
-        at_most: int,
-    ) -> httpx2.Response:
-        """Send a request and read its whole response, decompressed, up to `at_most` bytes.
-
-        Raises:
-            OutOfPlace: the host is elsewhere. Nothing was sent.
-            TooLarge: the response is larger.
-            TimeoutError: the response took longer than `seconds`.
-            HTTPError: there is no response, or the connection broke.
-            OSError: the certificates that the environment names cannot be read.
-        """
-        with anyio.fail_after(seconds):
-            response = await self.send(request, places)
-            body = await read_body(response, at_most)
-        if len(body) > at_most:
-            raise TooLarge(f"it is larger than {at_most:,} bytes")
-        headers = [x for x in response.headers.items() if x[0] not in _BODY_HEADERS]
-        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     async def build(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""

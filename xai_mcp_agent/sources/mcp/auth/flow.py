@@ -16,6 +16,7 @@ from time import time
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import httpx2
 from mcp.client.auth import (
     AuthorizationCodeResult,
@@ -38,7 +39,7 @@ from pydantic import AnyUrl, BaseModel
 
 from ....core.places import INTERNET, OutOfPlace, place_of_host
 from ....settings.server import ServerSettings
-from ...http import TooLarge, WebClient, check_places, place_of_peer
+from ...http import WebClient, check_places, place_of_peer, read_body
 from ...web.network_errors import proxy_of
 from ..sdk import NAME
 from . import errors
@@ -50,6 +51,8 @@ from .token_store import Record
 # Sign-in services answer at once; a slow one must not hold up everything.
 _ANSWER_SECONDS = 30.0
 _MAX_BYTES = 1024 * 1024  # documents of real services have a few thousand
+# These no longer describe a body that was read.
+_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 _LONG_AGO = 1.0  # any time in the past: the token has expired
 _NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; never registered
 
@@ -153,25 +156,27 @@ class TokenFlow:
     # Requests to services
 
     async def _fetch(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request of the flow."""
+        """Send a request of the flow, and return its response with its whole body."""
         host = request.url.netloc.decode()
         self._require_encryption(request.url)
         try:
-            return await self._client.fetch(
-                request, self._places_for(request.url), seconds=_ANSWER_SECONDS, at_most=_MAX_BYTES
-            )
+            with anyio.fail_after(_ANSWER_SECONDS):
+                response = await self._client.send(request, self._places_for(request.url))
+                body = await read_body(response, _MAX_BYTES)
         except OutOfPlace as cause:
             raise self._out_of_reach(host, cause) from None
-        except TooLarge:
-            raise AuthFailure(
-                f"its sign-in service at {host} sent more than {_MAX_BYTES // 1024} KiB at once.",
-                "Do not sign in there; ask who runs the server.",
-            ) from None
         except TimeoutError:
             reason = f"no whole answer in {_ANSWER_SECONDS:g} s"
             raise errors.unreachable_error(host, reason) from None
         except (httpx2.RequestError, OSError) as cause:
             raise errors.unreachable_error(host, type(cause).__name__) from None
+        if len(body) > _MAX_BYTES:
+            raise AuthFailure(
+                f"its sign-in service at {host} sent more than {_MAX_BYTES // 1024} KiB at once.",
+                "Do not sign in there; ask who runs the server.",
+            )
+        headers = [x for x in response.headers.items() if x[0] not in _BODY_HEADERS]
+        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     def _places_for(self, url: httpx2.URL) -> Collection[str] | None:
         return None if url.host in self._trusted_hosts else self._places

@@ -23,7 +23,7 @@ from ....settings.server import ServerSettings
 from ...web.origins import is_same_host
 from . import errors
 from .flow import TokenFlow, places_around, scopes_in
-from .sign_in import Clocks, Person
+from .sign_in import PauseClocks, Person
 from .token_store import Access, Record
 
 Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
@@ -38,19 +38,19 @@ _MAX_ROUNDS = 3
 class ServerAuth(httpx2.Auth):
     """Access to one server over one connection.
 
-    `clocks` stop while a person signs in; one of the `hosts` asks that person.
+    `pause_clocks` stops the limits while a person signs in; one of the `hosts` asks them.
     """
 
     def __init__(
         self,
         server: ServerSettings,
         access: Access,
-        clocks: Clocks,
+        pause_clocks: PauseClocks,
         hosts: Callable[[], Sequence[Host]],
     ) -> None:
         self._server = server
         self._store = access.store
-        self._person = Person(server, access.sign_in, hosts, clocks)
+        self._person = Person(server, access.sign_in, hosts, pause_clocks)
         self._must_sign_in = access.is_forced
         self._record: Record | None = None
         # Tokens obtained here that the server has not accepted yet.

@@ -22,8 +22,8 @@ from ....core.questions import Question, SignIn, SignInRequest
 from ....settings.server import ServerSettings
 from .errors import AuthFailure, denied_error, no_person_error, not_opened_error, sign_in_step
 
-Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Context that stops the clocks of requests while a person is asked."""
+PauseClocks: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Return a context that stops the clocks of requests while a person is asked."""
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -64,12 +64,12 @@ class Person:
         server: ServerSettings,
         sign_in: SignIn | None,
         hosts: Callable[[], Sequence[Host]],
-        clocks: Clocks,
+        pause_clocks: PauseClocks,
     ) -> None:
         self._server = server
         self._sign_in = sign_in
         self._hosts = hosts
-        self._clocks = clocks
+        self._pause_clocks = pause_clocks
         self._seconds = server.auth.sign_in_seconds
 
     @property
@@ -96,7 +96,7 @@ class Person:
             "Agree only if you know that name."
         )
         question = Question(self._server.name, message, _YES_OR_NO, limit_seconds=self._seconds)
-        with self._clocks(), anyio.move_on_after(self._seconds):
+        with self._pause_clocks(), anyio.move_on_after(self._seconds):
             answer = await host.answer(question)
             if answer.action == "accept":
                 return
@@ -112,7 +112,7 @@ class Person:
         host = urlsplit(url).hostname or ""
         request = SignInRequest(self._server.name, url, host, callback.uri, self._seconds)
         outcomes: list[SignInOutcome | AuthFailure] = []
-        with self._clocks(), anyio.move_on_after(self._seconds):
+        with self._pause_clocks(), anyio.move_on_after(self._seconds):
             async with anyio.create_task_group() as tasks:
 
                 async def run(fetch: Callable[[], Awaitable[SignInOutcome | AuthFailure | None]]):
