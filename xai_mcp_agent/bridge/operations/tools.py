@@ -121,7 +121,9 @@ class ToolOperations(OperationContext):
         settings = self.engine.settings
         before = dict(settings.sources)
         name = settings.add(source, in_use)
-        if before.get(name) != settings.sources[name]:  # an earlier run may have had another one
+        if name not in before:
+            self.engine.breakers.reset(name)  # an earlier run may have had another source
+        elif before[name] != settings.sources[name]:
             await self.engine.close_source(name)
         return name
 
