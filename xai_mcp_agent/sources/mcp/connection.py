@@ -55,8 +55,7 @@ class Connection:
 
     Over HTTP, `status` is the last response's status, and `failure` the reason if there was no
     response. `has_no_endpoint`: the URL takes no MCP messages. `no_access` is the reason why access
-    failed. `is_repeatable` returns whether a tool may be called twice. `posting` wraps the block
-    that sends a message.
+    failed. `posting` wraps the block that sends a message.
     """
 
     settings: ServerSettings
@@ -75,7 +74,6 @@ class Connection:
     failure: str = ""
     has_no_endpoint: bool = False
     no_access: AuthFailure | None = None
-    is_repeatable: Callable[[str], bool] = lambda _tool: False
     posting: Callable[[Any], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:

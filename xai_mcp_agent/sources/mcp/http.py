@@ -44,6 +44,7 @@ from .http_responses import (
     rpc_error_response,
 )
 from .older_http import older_streams
+from .requests import current_request
 
 logger = logging.getLogger(__name__)
 
@@ -146,9 +147,8 @@ class ServerHttpClient(httpx2.AsyncClient):
             if request := self._requests.get(params.get("requestId")):
                 request.is_over = True
         elif method is not None and getattr(message, "id", None) is not None:
-            twice = method != "tools/call" or self._connection.is_repeatable(
-                str(params.get("name"))
-            )
+            current = current_request.get()
+            twice = method != "tools/call" or bool(current and current.may_go_twice)
             pending = _Pending(message.id, anyio.current_effective_deadline(), twice)
             self._requests[message.id] = pending
         token = _pending.set(pending)

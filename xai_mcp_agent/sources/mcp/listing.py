@@ -119,13 +119,6 @@ class Listings:
         self._dirty, self._has_waiter = anyio.Event(), anyio.Event()
         self._settled = anyio.Event()  # set when all noticed changes are listed
         self._settled.set()
-        connection.is_repeatable = self._is_repeatable
-
-    def _is_repeatable(self, name: str) -> bool:
-        """Return whether the server says that a second call of this tool changes nothing more."""
-        entry = self._entries.get(_TOOLS, {}).get(name)
-        hints = entry.item.annotations if entry else None
-        return hints is not None and bool(hints.read_only or hints.idempotent)
 
     async def refresh(
         self,

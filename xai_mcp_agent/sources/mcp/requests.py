@@ -34,13 +34,15 @@ T = TypeVar("T")
 class McpRequest:
     """An open request; with `may_ask` the server may ask questions because of it.
 
-    `answer` is the last result as the server sent it, because the SDK gets only parts of it.
-    `notes` collects remarks on it; `samples` counts the server's sampling requests. `refusal` is
-    the error of a far client that should have answered.
+    `may_go_twice`: the server says that a second call of its tool changes nothing more. `answer` is
+    the last result as the server sent it, because the SDK gets only parts of it. `notes` collects
+    remarks on it; `samples` counts the server's sampling requests. `refusal` is the error of a far
+    client that should have answered.
     """
 
     caller: Caller = PROGRAM
     may_ask: bool = False
+    may_go_twice: bool = False
     answer: JsonObject = field(default_factory=dict[str, Any])
     notes: list[str] = field(default_factory=list[str])
     samples: int = 0

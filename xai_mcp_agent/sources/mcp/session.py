@@ -145,7 +145,9 @@ class McpSession:
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
             seconds = remaining_seconds(limit, monotonic() - started)
-        request = McpRequest(invocation.caller, may_ask=True)
+        hints = invocation.tool.annotations
+        may_go_twice = bool(hints.read_only or hints.idempotent)
+        request = McpRequest(invocation.caller, may_ask=True, may_go_twice=may_go_twice)
         # Without a listener the SDK requests no progress.
         listener = invocation.on_progress
         on_progress = ProgressListener(listener, request.notes).report if listener else None
