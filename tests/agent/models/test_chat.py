@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.models.wires import ADD, ASK, CHAT, ask, ask_streamed
+from tests.agent.models.wires import ADD, ASK, CHAT, after, ask, ask_streamed
 from tests.support.media_samples import PNG
 from tests.support.model_endpoint import delta, fails, raw_chunks, raw_json, says
 from xai_mcp_agent import ImagePart, ToolResult
@@ -178,6 +178,18 @@ async def test_fields_that_a_service_adds_are_put_together_from_their_pieces(cas
     pieces, expected = ADDED[case]
     reply = await CHAT.reply(raw_chunks([*map(delta, pieces), delta({}, finish="stop")]))
     assert reply.added.get("message", {}) == expected
+
+
+async def test_fields_inside_a_function_go_back_inside_it():
+    """LiteLLM puts Gemini's thought signatures there, too."""
+    fields = {"provider_specific_fields": {"thought_signature": "c2ln"}}
+    call = {"index": 0, "id": "a", "function": {"name": "add", "arguments": "{}", **fields}}
+    script = [raw_chunks([delta({"tool_calls": [call]}, finish="tool_calls")]), says("ok")]
+    async with CHAT.model_of(script) as (subject, endpoint):
+        reply = await ask(subject, ADD)
+        await ask_streamed(subject, ModelRequest(after(reply), (ADD,)))
+    (sent,) = endpoint.requests[1].body["messages"][1]["tool_calls"]
+    assert sent["function"] == call["function"]
 
 
 async def test_a_service_that_does_not_stream_is_understood():

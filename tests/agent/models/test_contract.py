@@ -210,6 +210,8 @@ ERRORS: dict[str, tuple[int, Any, type[ModelError], str]] = {
     "no address": (404, {"detail": "Not Found"}, ModelError, "usually ends in /v1"),
     "quota": (429, {"message": "You exceeded your quota", "code": "insufficient_quota"},
               ModelRateLimited, "no quota left"),
+    "no credits, OpenRouter": (402, {"message": "Insufficient credits", "code": 402},
+                               ModelRateLimited, "Check the plan and its billing"),
     "filter": (400, {"message": "Blocked", "code": "content_filter"}, *FILTERED),
     "filter, Azure": (400, {"message": "triggering Azure's content management policy"}, *FILTERED),
     "no tools, vLLM": (400, {"message": '"auto" tool choice requires --enable-auto-tool-choice'},

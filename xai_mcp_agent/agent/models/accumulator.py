@@ -57,6 +57,7 @@ class _CallSoFar:
         elif arguments is not None:
             self.arguments = json.dumps(arguments, ensure_ascii=False)
         self.added = _add_unknown(self.added, delta, _CALL_FIELDS, joins_texts=False)
+        # LiteLLM puts Gemini's thought signatures here.
         beside = as_object(self.added.get("function"))
         if beside := _add_unknown(beside, function, _FUNCTION_FIELDS, joins_texts=False):
             self.added["function"] = beside

@@ -254,7 +254,7 @@ _REFUSALS = (  # the first that fits wins
         _LACKS_FUNCTIONS, "0|400|404|422|500|501"),
     _Refusal("403", "", ModelAuthenticationError, "does not allow this ({})", "{key}"),
     _Refusal("401", "invalid_api_key", ModelAuthenticationError, "refused the key ({})", "{key}"),
-    _Refusal("none", "insufficient_quota", ModelRateLimited,
+    _Refusal("402", "402|insufficient_quota", ModelRateLimited,
         "has no quota left for this account", "Check the plan and its billing."),
     _Refusal("429", _BUSY.pattern, ModelRateLimited, "received too many requests (429)",
         "{wait}, then run again; or ask for a higher limit."),
