@@ -29,6 +29,25 @@ def test_a_name_says_provider_and_model_and_means_the_same_on_the_nodes(text: st
     assert provider_and_model(ctx, "new") == provider_and_model(ctx, "updated") == NAMES[text]
 
 
+@pytest.mark.parametrize("in_environment", [True, False])
+def test_a_name_with_a_slash_is_whole_at_another_address_than_openais(
+    in_environment: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Groq and OpenRouter have models named `openai/...`."""
+    url, name = "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"
+    settings = {"provider": "openai", "base_url": url, "api_key": "gsk-of-groq"}
+    if in_environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings, url = {"provider": "openai"}, ""
+    model, ctx = AgentModel.of(name, url), dict[str, Any]()
+    assert (model.provider, model.name, model.base_url) == ("openai", name, url)
+    init_agent(ctx, "new", model=name, model_settings=settings)
+    init_agent(ctx, "updated", model="llama-4", model_settings=settings)
+    update_agent(ctx, "updated", model=name)
+    assert provider_and_model(ctx, "new") == provider_and_model(ctx, "updated") == ("openai", name)
+    assert AgentModel.of(f"openai:{name}", url).name == name
+
+
 def provider_and_model(ctx: dict[str, Any], agent: str) -> tuple[str, str]:
     settings = ctx[f"agent_{agent}"]
     return settings["agent_provider"], settings["agent_model"]

@@ -108,7 +108,7 @@ def init_agent(
     """
     name = name if name.strip() else DEFAULT_AGENT
     settings = settings_on(model_settings, "model_settings", _INIT, env_of(ctx))
-    provider, model = _model_in(provider, model, settings, _INIT, OFFLINE)
+    provider, model = _model_in(provider, model, settings, _INIT, {})
     if not provider:
         _require_provider(settings)
     ctx[_PREFIX + name] = {
@@ -146,7 +146,7 @@ def update_agent(
     """
     agent = agent_in(ctx, resolve_agent_name(ctx, name, _UPDATE), _UPDATE)
     settings = settings_on(model_settings, "new_model_settings", _UPDATE, env_of(ctx))
-    provider, model = _model_in(provider, model, settings, _UPDATE, agent["agent_provider"])
+    provider, model = _model_in(provider, model, settings, _UPDATE, agent)
     changes: dict[str, Any] = {
         "agent_provider": provider,
         "agent_model": model,
@@ -301,18 +301,22 @@ def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _model_in(
-    provider: str, model: str, settings: JsonObject, node: str, provider_now: str
+    provider: str, model: str, settings: JsonObject, node: str, agent: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """Return provider and model from an agent's own ports or from AgentModel."""
+    """Return provider and model from an agent's own ports or from AgentModel.
+
+    `agent` is the agent so far, empty for a new one.
+    """
     new = "" if node == _INIT else "new_"
     own = provider_on(provider, f"{new}agent_provider", node)
     provider = _one_of(own, settings, "provider", new, node)
     model = _one_of(model, settings, "model", new, node)
-    named_provider, name = split_name(model)
+    named_provider, name = split_name(model, (settings_of(agent) | settings).get("base_url", ""))
     if named_provider and named_provider == (provider or named_provider):
         return named_provider, name
     # A bare name is a model of the agent's service, or of `openai` as everywhere else.
-    return provider or (OPENAI if model and provider_now == OFFLINE else ""), model
+    is_offline = agent.get("agent_provider", OFFLINE) == OFFLINE
+    return provider or (OPENAI if model and is_offline else ""), model
 
 
 def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> str:

@@ -105,8 +105,7 @@ def ask(
     with frame.bridge(*(server or ()), needs_server=model == OFFLINE) as (bridge, names):
         say_env_notes(bridge.settings)
         agent_model = replace(
-            AgentModel.of(model or OFFLINE),
-            base_url=base_url,
+            AgentModel.of(model or OFFLINE, base_url),
             api_key=_key(api_key),
             temperature=temperature,
         )

@@ -50,7 +50,7 @@ class ModelAccess:
     @property
     def url(self) -> str:
         """Return the service's address; empty for OpenAI's own."""
-        return (self.base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
+        return _url_or_default(self.base_url)
 
     def service(self, silence_seconds: float) -> ModelService:
         """Return the service for error messages."""
@@ -180,6 +180,12 @@ def family_of(model: str) -> str:
     return match[0] if match else ""
 
 
+def is_openai_address(base_url: str) -> bool:
+    """Return whether OpenAI itself is at this address; an empty one is the default."""
+    url = _url_or_default(base_url)
+    return not url or _is_own(url)
+
+
 def is_home(url: str) -> bool:
     """Return whether the environment's key is for this address.
 
@@ -198,6 +204,10 @@ def is_local(url: str) -> bool:
         return place != INTERNET
     # A name without a dot is a container, or a host in the local network.
     return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
+
+
+def _url_or_default(base_url: str) -> str:
+    return (base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
 
 
 def _is_own(url: str) -> bool:

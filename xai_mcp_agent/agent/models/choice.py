@@ -15,7 +15,7 @@ from ...core.names import did_you_mean
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
-from .access import is_home, key_variable
+from .access import is_home, is_openai_address, key_variable
 from .base import INSTALL, Model, ModelSettings
 
 OFFLINE = "offline"
@@ -30,16 +30,17 @@ class UnknownProvider(XaiMcpError):
     """No such provider of models."""
 
 
-def split_name(name: str) -> tuple[str, str]:
+def split_name(name: str, base_url: str = "") -> tuple[str, str]:
     """Split `openai:gpt-5-mini` into provider and model; the provider may be empty.
 
-    Model names can contain colons and slashes, too: `llama3:8b`, `meta/llama-4`.
+    Model names can contain colons and slashes, too: `llama3:8b`, `meta/llama-4`. OpenRouter's
+    `anthropic/claude-x` and Groq's `openai/gpt-oss-120b`, at its `base_url`, are whole names.
     """
     for mark in ":/":
         provider, _, model = name.strip().partition(mark)
         provider = provider.strip().lower()
-        # `anthropic/claude-x` is OpenRouter's name for a model of its own.
-        if provider in PROVIDERS and (mark == ":" or provider.startswith(OPENAI)):
+        is_openai = provider.startswith(OPENAI) and is_openai_address(base_url)
+        if provider in PROVIDERS and (mark == ":" or is_openai):
             return provider, model.strip()
     return "", name.strip()
 
@@ -73,15 +74,15 @@ class AgentModel:
     turn_timeout_seconds: float | None = None
 
     @classmethod
-    def of(cls, model: AgentModel | str) -> AgentModel:
+    def of(cls, model: AgentModel | str, base_url: str = "") -> AgentModel:
         """Return the model for a name such as `openai:gpt-5-mini` or `offline`.
 
-        The default provider is `openai`: `gpt-5-mini`, `llama3:8b`.
+        The default provider is `openai`: `gpt-5-mini`, `llama3:8b`. `base_url` is its address.
         """
         if isinstance(model, AgentModel):
             return model
-        provider, name = split_name(model)
-        return cls(provider=provider or OPENAI, name=name)
+        provider, name = split_name(model, base_url)
+        return cls(provider=provider or OPENAI, name=name, base_url=base_url)
 
     @property
     def secrets(self) -> list[Secret]:

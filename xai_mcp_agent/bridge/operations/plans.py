@@ -73,7 +73,7 @@ class PlanOperations(SearchOperations, StoreQueries):
         choice = self.choice_of(servers) if servers else choice
         own_model = None
         if isinstance(model, str) and model:
-            own_model = replace(AgentModel.of(model), base_url=base_url).open(self.settings.env)
+            own_model = AgentModel.of(model, base_url).open(self.settings.env)
         planner = own_model if isinstance(model, str) else model
         try:
             usable = await self.usable_tools(choice, preferences, own)
