@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -30,8 +30,10 @@ from tests.support.http_service import as_json, http_service
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, load_settings, settings_from
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.catalog.catalog import Catalog
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved
+from xai_mcp_agent.core.events import Inventory, InventoryChanged
 from xai_mcp_agent.policy.approval_trust import approvals_in
 from xai_mcp_agent.policy.approvals import DESTRUCTIVE_VERBS, Approvals
 from xai_mcp_agent.settings.trust import TrustStore
@@ -162,7 +164,7 @@ def test_calls_of_a_person_or_a_program_need_no_approval():
 
 def verdict(settings: dict[str, Any], source: str, name: str, **belt: Any) -> str:
     """Return the word for a destructive tool."""
-    approvals = Approvals(settings_from(settings), *[None] * 6)  # pyright: ignore[reportArgumentType]
+    approvals = Approvals(settings_from(settings), *[None] * 4)  # pyright: ignore[reportArgumentType]
     return approvals.verdict(tool(source, name, destructive=True), agent(**belt)).word
 
 
@@ -197,14 +199,14 @@ def test_a_word_for_a_tool_of_one_source_allows_no_tool_of_another():
 async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called():
     """A reconnect in the middle of a call can change it, and nobody was asked."""
     before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
-    listing = [before]
-    no_parts: list[Any] = [None] * 3
+    catalog, no_part = Catalog(), cast(Any, None)
+    catalog.notice(InventoryChanged("shredder", Inventory("shredder", (before,))))
     settings = settings_from({"mcpServers": {}})
-    approvals = Approvals(settings, *no_parts, lambda _: listing[-1], str, lambda *_: None)
+    approvals = Approvals(settings, no_part, no_part, catalog, no_part)
     call = await approvals.step(ToolInvocation(before, {}, agent()))
     assert call.check is not None
     call.check()
-    listing.append(now)
+    catalog.notice(InventoryChanged("shredder", Inventory("shredder", (now,))))
     with pytest.raises(NotApproved) as refusal:
         call.check()
     assert "changed just now" in refusal.value.for_model

@@ -18,7 +18,6 @@ import anyio
 
 from ..catalog.catalog import Catalog
 from ..catalog.definitions import Definitions
-from ..core.approval import ApprovalAnswer
 from ..core.calls import Caller, DefinitionLock, Host, ToolInvocation, remaining_seconds
 from ..core.errors import (
     ToolTimeout,
@@ -28,7 +27,7 @@ from ..core.errors import (
 from ..core.events import Observer, SourceEvent
 from ..core.names import nearest
 from ..core.results import ToolResult
-from ..core.tools import MCP, SourceKind, Tool, ToolKey, find_kind
+from ..core.tools import MCP, SourceKind, Tool, find_kind
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import LivePlanner
 from ..policy.approval_trust import ApprovalTrust
@@ -114,10 +113,7 @@ class Engine:
         self.usage = UsageMemory(recorder, learns=learns)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
-        self.approvals = Approvals(
-            settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
-            self._note_answer,
-        )  # fmt: skip
+        self.approvals = Approvals(settings, host, self.decisions, self.catalog, recorder)
         read_stored = stored_rules(settings, recorder)
         self.rules = RuleGate(
             settings.rules, recorder.mask, read_stored=read_stored,
@@ -226,11 +222,6 @@ class Engine:
         entry = self.settings.sources.get(source)
         own: DefinitionLock = False if entry is None else entry.lock
         return True if True in (caller.locks, own) else caller.locks or own
-
-    def _note_answer(
-        self, key: ToolKey, digest: str, answer: ApprovalAnswer, of: ToolInvocation
-    ) -> None:
-        self.recorder.record_answer(key, answer, digest, of.caller.name, of.call_id)
 
     async def close_source(self, name: str) -> None:
         """Close one source; the next use opens it again, also if its circuit breaker was open.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -27,7 +27,6 @@ from ..core.patterns import fits, guard, is_wild, names_of, sure_names_of
 from ..core.shell import tool_command
 from ..core.tools import META, STATIC, Tool, ToolKey, digest_of
 from ..secrets.redactor import redact_json
-from ..secrets.secrets import Mask
 from ..settings.approval import (
     EVERY_TOOL,
     METHOD,
@@ -41,6 +40,8 @@ from .lock_document import ALWAYS
 from .rules import reason
 
 if TYPE_CHECKING:
+    from ..catalog.catalog import Catalog
+    from ..history.recording.recorder import HistoryRecorder
     from .decisions import Decisions
 
 logger = logging.getLogger(__name__)
@@ -80,10 +81,6 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FIRST_WORD = re.compile("[a-z]*")
 
 
-NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation], None]
-"""Records an answer about a call of a tool, with the digest of its definition."""
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether a call is allowed, needs approval or is denied, and why a person is asked."""
@@ -96,8 +93,7 @@ class Approvals:
     """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
 
     The caller's own host comes first, then the `hosts` in turn until one asks a person; at first
-    there is only `host`. `digest` computes the digest of a tool's definition, `current` returns the
-    tool as it is listed now, `mask` hides secrets, `note` records an answer.
+    there is only `host`.
     """
 
     def __init__(
@@ -105,18 +101,14 @@ class Approvals:
         settings: Settings,
         host: Host,
         decisions: Decisions,
-        digest: Callable[[Tool], str],
-        current: Callable[[ToolKey], Tool | None],
-        mask: Mask,
-        note: NoteAnswer,
+        catalog: Catalog,
+        recorder: HistoryRecorder,
     ) -> None:
         self._settings = settings
         self.hosts = [host]
         self._decisions = decisions
-        self._digest = digest
-        self._current = current
-        self._mask = mask
-        self._note = note
+        self._catalog = catalog
+        self._recorder = recorder
 
     async def step(self, invocation: ToolInvocation) -> ToolInvocation:
         """Pass a call that is allowed or approved, and check again that the tool has not changed.
@@ -132,7 +124,7 @@ class Approvals:
             return replace(invocation, check=partial(self._check, invocation))
         if verdict.word == "deny":
             raise NotApproved(tool.source, tool.name, _DENIED.format(invocation.name))
-        digest = self._digest(tool)
+        digest = self._catalog.digest(tool)
         async with caller.approvals.asking:
             if not await self._is_approved(caller, tool.key, digest):
                 await self._ask(invocation, verdict, digest)
@@ -183,7 +175,8 @@ class Approvals:
         if approvals.waits and not answer.was_asked:
             raise ApprovalAwaited(call)
         if answer.was_asked:
-            self._note(tool.key, digest, answer, invocation)
+            agent, call_id = invocation.caller.name, invocation.call_id
+            self._recorder.record_answer(tool.key, answer, digest, agent, call_id)
         if answer.scope not in _YES:
             raise self._refusal(invocation, answer, verdict)
         if answer.scope != "once":
@@ -195,7 +188,8 @@ class Approvals:
         self, invocation: ToolInvocation, verdict: Verdict, digest: str
     ) -> AwaitedCall:
         tool, arguments = invocation.tool, invocation.arguments
-        masked = await anyio.to_thread.run_sync(redact_json, json.dumps(arguments), self._mask)
+        text, mask = json.dumps(arguments), self._recorder.mask
+        masked = await anyio.to_thread.run_sync(redact_json, text, mask)
         request = ApprovalRequest(
             tool.source,
             tool.name,
@@ -252,9 +246,9 @@ class Approvals:
         if invocation.check is not None:
             invocation.check()
         tool = invocation.tool
-        now = self._current(tool.key) or tool
+        now = self._catalog.get(tool.key) or tool
         if approved_digest:
-            is_allowed = self._digest(now) == approved_digest
+            is_allowed = self._catalog.digest(now) == approved_digest
         else:
             is_allowed = self.verdict(now, invocation.caller, invocation.ruling).word == "allow"
         if not is_allowed:
