@@ -66,5 +66,5 @@ def test_server_instructions_are_quoted_under_the_name_of_the_server():
     assert prompt == f"Hi.\n\n{notes}> {{metadata}}"
     many = {f"s{n}": "x" * 5000 for n in range(20)}
     prompt = build_system_prompt("Hi.", [], server_instructions=many)
-    assert "... (cut, 5000 characters in all)" in prompt
+    assert prompt.count("x ... (cut)") == 4
     assert len(prompt) < 9000

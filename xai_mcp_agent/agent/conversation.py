@@ -75,12 +75,6 @@ class Conversation:
         conversation.chars = self.chars + _chars_of(messages)
         return conversation
 
-    def system(self, system_prompt: str, *, keep_provided: bool) -> str:
-        """Return the text of the one system message."""
-        if keep_provided and self.provided_system:
-            return f"{system_prompt}\n\n{self.provided_system}".strip()
-        return system_prompt
-
     def turns(self) -> list[Message]:
         """Return the messages after the system message, each call answered right after it.
 
@@ -95,8 +89,13 @@ class Conversation:
 
 def messages_to_send(system: str, turns: list[Message]) -> tuple[Message, ...]:
     """Return a system message, unless it is empty, and turns that can be answered."""
-    first: list[Message] = [{"role": "system", "content": system}] if system else []
-    return (*first, *_answerable(turns))
+    messages: list[Message] = [{"role": "system", "content": system}] if system else []
+    messages += turns
+    if not turns:
+        messages.append({"role": "user", "content": _BEGIN})
+    elif turns[-1]["role"] == "assistant":
+        messages.append({"role": "user", "content": _CONTINUE})
+    return tuple(messages)
 
 
 def call_message(
@@ -231,11 +230,3 @@ def _chars_of(messages: Iterable[Message]) -> int:
 def _missing_answer(call_id: str) -> Message:
     text = "ERROR: this call was never answered."
     return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-
-def _answerable(messages: list[Message]) -> list[Message]:
-    if not messages:
-        return [{"role": "user", "content": _BEGIN}]
-    if messages[-1]["role"] == "assistant":
-        return [*messages, {"role": "user", "content": _CONTINUE}]
-    return messages

@@ -187,8 +187,8 @@ class AgentRun:
         keys = await beside_loop(
             conversation.chars, lambda: discovered_in(conversation.turns(), available)
         )
-        state = replace(self.state, names=self._tools.names, discovered=keys)
-        self.state = state.with_discovered(self.state.discovered)
+        state = replace(self.state, names=self._tools.names, discovered=())
+        self.state = state.with_discovered([*keys, *self.state.discovered])
         await self._emit(
             RunStarted(
                 spec.name, spec.model.name, self._model.protocol, available.names, left_out,
@@ -316,12 +316,12 @@ class AgentRun:
             tuple(x.definition.function for x in selection.shown),
             server_instructions=self._available.instructions,
             hidden=self._hidden_tools(selection),
-            metadata=dict(self._spec.metadata) or None,
+            metadata=dict(self._spec.metadata),
             provided_system=conversation.provided_system,
         )
-        prompt = join_paragraphs(prompt, self._spec.output.instruction if self._spec.output else "")
-        keep_provided = not uses(template, "provided_system")
-        system = conversation.system(prompt, keep_provided=keep_provided)
+        instruction = self._spec.output.instruction if self._spec.output else ""
+        provided = "" if uses(template, "provided_system") else conversation.provided_system
+        system = join_paragraphs(prompt, instruction, provided)
         fixed_tokens = tokens_in(system + limit) + selection.tokens
         turns = await self._context.turns(conversation, self.state.step, fixed_tokens)
         self.state = replace(

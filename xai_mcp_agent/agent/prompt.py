@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..core.json import JsonObject
 from ..core.names import join_names
 from ..core.provider_schema import FunctionSpec
-from ..core.visible import visible
+from ..core.visible import CUT, visible_text
 
 PLACEHOLDERS = (
     "tools",
@@ -108,7 +108,8 @@ def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
     blocks: list[str] = []
     room_chars = _MAX_ALL_INSTRUCTIONS_CHARS
     for server, text in instructions.items():
-        text = visible(_shorten(text.strip(), min(room_chars, _MAX_INSTRUCTIONS_CHARS)))
+        limit = min(room_chars, _MAX_INSTRUCTIONS_CHARS)
+        text = visible_text(text.strip(), limit) if limit > len(CUT) else ""
         room_chars -= len(text)
         if text:
             quotation = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
@@ -123,14 +124,8 @@ def _hidden_tools_block(hidden: HiddenTools) -> str:
     return f"You have more tools than are listed. Find them with {hidden.search_tool}.{owners}"
 
 
-def _shorten(text: str, limit: int) -> str:
-    if len(text) <= limit or limit <= 0:
-        return text[: max(limit, 0)]
-    return f"{text[:limit].rstrip()} ... (cut, {len(text)} characters in all)"
-
-
 def _compact_json(value: JsonObject | None) -> str:
-    if value is None:
+    if not value:
         return ""
     # `default`: metadata is a person's own dict and may hold dates or paths.
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

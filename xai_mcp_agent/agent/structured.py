@@ -15,7 +15,7 @@ from ..core.json import JsonObject
 from ..core.schema_check import SchemaCheck
 from ..core.threads import beside_loop
 from .arguments import NOT_JSON, read_json, without_fence
-from .messages import Message
+from .messages import Message, join_paragraphs
 from .models.base import Model, ModelReply, ModelRequest, ignore_text
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
@@ -117,12 +117,9 @@ async def ask_for_json(
         ModelError: the model's service failed.
     """
     form = OutputSchema(schema, check)
-    system = "\n\n".join(str(x["content"]) for x in messages if x["role"] == "system")
-    system_message: Message = {
-        "role": "system",
-        "content": f"{system}\n\n{form.instruction}".strip(),
-    }
-    conversation = [system_message, *(x for x in messages if x["role"] != "system")]
+    system = [str(x["content"]) for x in messages if x["role"] == "system"]
+    first: Message = {"role": "system", "content": join_paragraphs(*system, form.instruction)}
+    conversation = [first, *(x for x in messages if x["role"] != "system")]
 
     async def ask() -> ModelReply:
         request = ModelRequest(tuple(conversation), may_call=False, output_schema=schema)

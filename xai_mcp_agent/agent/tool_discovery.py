@@ -58,19 +58,14 @@ def discovered_by(calls: Iterable[ToolFinished], available: Available) -> list[T
     return keys
 
 
-def discovered_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
-    """Return the tools that a conversation has found or called, the newest last.
+def discovered_in(messages: Iterable[Message], available: Available) -> list[ToolKey]:
+    """Return the tools that a conversation has found or called, in order, perhaps repeatedly.
 
     It reads an earlier run's messages too, so the tools are still there when a conversation goes on
     in another run.
     """
-    keys: dict[ToolKey, None] = {}
-    for name in _names_in(messages, available):
-        definition = available.find(name)
-        if definition is not None and definition.tool.key.kind != META.name:
-            keys.pop(definition.tool.key, None)
-            keys[definition.tool.key] = None
-    return tuple(keys)
+    definitions = map(available.find, _names_in(messages, available))
+    return [x.tool.key for x in definitions if x and x.tool.key.kind != META.name]
 
 
 def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:
