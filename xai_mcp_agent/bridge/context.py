@@ -191,7 +191,7 @@ class OperationContext:
         for name in self.settings.groups.problems:
             if is_blocked(name):
                 self.settings.group(name)
-        return joined.with_sets(self._group_tests())
+        return replace(joined, sets=self._group_tests())
 
     def _group_tests(self) -> dict[str, Callable[[ToolKey], bool]]:
         kinds = self._kinds()

@@ -43,10 +43,6 @@ class Preferences:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     sets: Mapping[str, Has] = field(default_factory=dict[str, Has])
 
-    def with_sets(self, sets: Mapping[str, Has]) -> Preferences:
-        """Return these preferences with more groups that patterns can name."""
-        return replace(self, sets=sets)
-
     def merge(self, other: Preferences) -> Preferences:
         """Return the preferences of both. A group of the same name has the patterns of both."""
         names = dict.fromkeys((*self.groups, *other.groups))
