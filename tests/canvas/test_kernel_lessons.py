@@ -14,7 +14,7 @@ from tools.workflows import Workflow
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, lesson_of_file
 from xai_mcp_agent.cli.init import init_folder
 
-FIRST, LAST = LESSONS[0], LESSONS[-1]
+FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"
 HEAD = f"\n== Lesson 1, {FIRST.title}: "
 

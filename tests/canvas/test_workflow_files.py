@@ -13,12 +13,8 @@ from typing import Any
 import pytest
 
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
-from tests.support.palette import our_palette
-from tools.components import all_components
 from tools.example_agents import two_servers_and_a_drawn_tool
 from tools.workflows import Argument, Workflow, WorkflowError
-from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.drawing.components import our_components
 
 
 def node(document: Document, name: str) -> dict[str, Any]:
@@ -117,14 +113,3 @@ def test_a_file_is_written_as_the_compiler_wants_it(tmp_path: Path) -> None:
     argument = node(document, "Argument (string): text")
     links = [x for x in links_of(document) if x["source"] == argument["id"]]
     assert [x["type"] for x in links] == ["triangle-link"]
-
-
-def test_ports_are_read_as_the_palette_reads_them(tmp_path: Path) -> None:
-    names = {"str": "string", "bool": "boolean"}
-    palette = {
-        name: [(x["name"], names.get(kind := x.get("type", ""), kind)) for x in entry["variables"]]
-        for name, entry in our_palette(init_folder(tmp_path).folder).items()
-    }
-    ours = our_components().items()
-    assert palette == {name: [(x.name, x.type) for x in cls.ports] for name, cls in ours}
-    assert all_components()["Print"].path == "xai_components/xai_utils/utils.py"

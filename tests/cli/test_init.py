@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Cli
-from tests.support.palette import our_palette, palette
+from tests.support.palette import palette
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
 from xai_mcp_agent.cli import init
 from xai_mcp_agent.cli.component_files import find_clashes
@@ -155,19 +155,6 @@ def test_a_partly_initialised_folder_is_completed(folder: Path):
     assert (folder / ".xircuits/history.db").read_text(encoding="utf-8") == "ours"
     assert (folder / ".xircuits/config.ini").is_file()
     assert (folder / "xai_components/base.py").is_file()
-
-
-def test_the_palette_shows_our_classes_as_we_read_them(ready: Path):
-    """Xircuits' own handler decides what a class is, its type, colour and lines."""
-    nodes = {
-        name: (x["file_path"], x["type"], x["color"], x["docstring"], x["lineno"][0])
-        for name, x in our_palette(ready).items()
-    }
-    assert nodes == {
-        name: (x.path, x.type, x.color, x.description, {"lineno": first, "end_lineno": last})
-        for name, x in our_components().items()
-        for first, last in [x.lines]
-    }
 
 
 # The command
