@@ -94,6 +94,18 @@ async def test_two_servers_with_the_same_names_stay_distinct():
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
+async def test_the_only_server_is_asked_for_a_resource_that_it_does_not_list():
+    """MCP 2025-06-18, server/tools: links in results need not be in the list."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect() as client:
+            with pytest.raises(MCPError, match="Method not found"):  # its own answer
+                await client.read_resource("plain://1")
+
+    servers = {"plain": entry(tools=[tool("plain")], resources=[])}
+    await with_gateway({"mcpServers": servers}, play)
+
+
 async def test_a_hanging_server_does_not_delay_listings():
     """The others are listed at once; its own tools are announced when it is ready."""
 

@@ -268,8 +268,9 @@ class Endpoint:
         for template, (source, resource) in templates.items():
             if _matches(template, uri):
                 return source, uri.removeprefix(template.removesuffix(resource.uri))
-        sources = {source for source, _ in (*resources.values(), *templates.values())}
-        if len(sources) == 1:  # it may have resources that it does not list
+        listing = {source for source, _ in (*resources.values(), *templates.values())}
+        sources = listing or {*self.sources}
+        if len(sources) == 1:  # links in results need not be listed (MCP, server/tools)
             return sources.pop(), uri
         raise UnknownTool(f"No server has a resource {uri!r}. {did_you_mean(uri, resources)}")
 
