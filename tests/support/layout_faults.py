@@ -26,7 +26,7 @@ def faults(flow: Workflow) -> list[str]:
     lines = [
         ((_name(x.source), _name(x.target)), _line(layout.points(x)))
         for x in flow.links
-        if x.source.is_drawn
+        if x.source in layout.boxes
     ]
     return drawing_faults(boxes, lines, _TOUCHING)
 

@@ -57,11 +57,6 @@ class Node:
         return stable_id(self.key)
 
     @property
-    def is_drawn(self) -> bool:
-        """Return False for a literal inside its port."""
-        return not self.extras.get("attached")
-
-    @property
     def is_note(self) -> bool:
         """Return whether it is a comment."""
         return self.extras["type"] == "comment"
@@ -69,11 +64,14 @@ class Node:
     def __getitem__(self, port: str) -> OutPort:
         return OutPort(self, port)
 
-    def add(self, name: str, label: str, *, is_in: bool, type: str = "", **more: Any) -> Port:
-        """Add a port at the end, or at the index `at`."""
-        at = more.pop("at", len(self.ports))
-        port = Port(stable_id(f"{self.key}/{name}"), name, label, is_in, type, **more)
-        self.ports.insert(at, port)
+    def add(
+        self, name: str, label: str, *, is_in: bool, type: str = "", variable: str = "",
+        order: int | None = None, after: Port | None = None,
+    ) -> Port:  # fmt: skip
+        """Add a port at the end, or right after another one."""
+        port_id = stable_id(f"{self.key}/{name}")
+        port = Port(port_id, name, label, is_in, type, variable, order)
+        self.ports.insert(self.ports.index(after) + 1 if after else len(self.ports), port)
         return port
 
     def port(self, name: str) -> Port:
@@ -103,11 +101,6 @@ class Link:
     source_port: Port
     target: Node
     target_port: Port
-
-    @property
-    def is_drawn(self) -> bool:
-        """Return False for a link from a literal inside its port."""
-        return self.source.is_drawn
 
 
 @dataclass(frozen=True)

@@ -289,12 +289,11 @@ def _free_port(node: Node, port: Port) -> Port:
     """Return the port itself; for a dynamic one, its free part, and add the next part."""
     if port.type not in DYNAMIC:
         return port
-    while port.links:
-        port = next(x for x in node.ports if x.id == port.after)
+    *_, port = (x for x in node.ports if x.is_in and x.variable == port.variable)
     order = (port.order or 0) + 1
     following = node.add(
         f"parameter-{port.type}-{port.variable}-{order}", f"{port.variable}[{order}]", is_in=True,
-        type=port.type, variable=port.variable, order=order, at=node.ports.index(port) + 1,
+        type=port.type, variable=port.variable, order=order, after=port,
     )  # fmt: skip
     port.after, following.before = following.id, port.id
     return port
@@ -328,8 +327,7 @@ def _literal_of(value: Any, target: Port, node: Node) -> tuple[str, str]:
             raise WorkflowError(f"{node.name}.{target.label}: there is no literal for {kind}")
 
 
-def _are_messages(values: Iterable[Any]) -> bool:
-    values = list(values)
+def _are_messages(values: Sequence[Any]) -> bool:
     return bool(values) and all(isinstance(x, dict) and "role" in x for x in values)
 
 

@@ -22,8 +22,7 @@ from .schema_ports import Input, Output, ToolPorts, ports_of
 from .shapes import fit
 from .vocabulary import ID_WORDS, is_generic, word_set
 
-LEAST = 0.3
-"""Below this score two ports are unrelated."""
+_LEAST = 0.3  # below this score two ports are unrelated
 _SHAPE_ALONE = 0.15  # part of the score that shapes give without words: types alone say little
 _STATUS_WORDS = word_set("status success message error ok confirmation")
 _STATUS_ONLY = 0.35  # penalty for an output that only reports success or failure
@@ -134,11 +133,11 @@ class Flows:
     def into(self, consumer: ToolPorts) -> list[Flow]:
         """Return flows into the parameters of a tool, the best first; optional ones count less."""
         flows = (_weigh(x, inp) for inp in consumer.inputs for x in self.producers(consumer, inp))
-        return _order(x for x in flows if x.score >= LEAST)
+        return _order(x for x in flows if x.score >= _LEAST)
 
     def consumers(self, producer: ToolPorts) -> list[Flow]:
         """Return the best flow from a tool into each other tool, the best first."""
-        near = self._nearest(output_roots(producer), self._by_input)
+        near = self._nearest(_output_roots(producer), self._by_input)
         flows = (self.between(producer.key, key) for key in near if key != producer.key)
         return _order(x for x in flows if x)
 
@@ -148,7 +147,7 @@ class Flows:
         pairs = ((x, self.best(source, target, x)) for x in target.inputs)
         flows = (_weigh(flow, inp) for inp, flow in pairs if flow)
         best = max(flows, key=lambda x: x.score, default=None)
-        return best if best and best.score >= LEAST else None
+        return best if best and best.score >= _LEAST else None
 
     def best(self, producer: ToolPorts, consumer: ToolPorts, inp: Input) -> Flow | None:
         """Return the best flow from the outputs of one tool into an input."""
@@ -179,18 +178,18 @@ class Flows:
         )  # fmt: skip
 
     def _flows_into(self, consumer: ToolPorts, inp: Input) -> Iterable[Flow]:
-        words = {root(x) for x in search_words(consumer, inp)}
+        words = {root(x) for x in _search_words(consumer, inp)}
         for key in self._nearest(words, self._by_output):
             producer = self.ports(key)
             same = producer.by_name.get(inp.name)
             if key == consumer.key or (same and same.is_required):
                 continue
             flow = self.best(producer, consumer, inp)
-            if flow and flow.score >= LEAST:
+            if flow and flow.score >= _LEAST:
                 yield flow
 
     def _indexes(self, ports: ToolPorts) -> tuple[tuple[set[str], dict[str, set[Any]]], ...]:
-        return (output_roots(ports), self._by_output), (_input_roots(ports), self._by_input)
+        return (_output_roots(ports), self._by_output), (_input_roots(ports), self._by_input)
 
     def _nearest(self, words: Iterable[str], index: Mapping[str, set[Any]]) -> list[Any]:
         """Return the tools with most of these words, rare words first."""
@@ -203,7 +202,7 @@ class Flows:
         return sorted(scores, key=lambda x: (-scores[x], str(x)))[: _MOST_TOOLS + 1]
 
 
-def search_words(consumer: ToolPorts, inp: Input) -> list[str]:
+def _search_words(consumer: ToolPorts, inp: Input) -> list[str]:
     """Return the words by which an input's suppliers are searched."""
     words = {x for x in inp.words if x not in ID_WORDS}
     if inp.is_opaque:
@@ -211,7 +210,7 @@ def search_words(consumer: ToolPorts, inp: Input) -> list[str]:
     return sorted((words or {*inp.words}) | _type_words(inp))
 
 
-def output_roots(ports: ToolPorts) -> set[str]:
+def _output_roots(ports: ToolPorts) -> set[str]:
     """Return the roots of the names of a tool's outputs."""
     roots = set(ports.name_words)
     for one in ports.outputs:
