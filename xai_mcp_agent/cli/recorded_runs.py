@@ -21,6 +21,7 @@ from ..drawing.runs import (
     runs_in_transcript,
     state_in,
 )
+from ..drawing.tracing import NOT_RECORDED
 from ..history.event import Range
 from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
@@ -136,13 +137,12 @@ def require_arguments(run: RecordedRun, calls: Sequence[CallToDraw]) -> None:
     Raises:
         NothingToDraw: no call can be repeated, or the arguments are unknown.
     """
-    repeatable = [x for x in run.calls if not (x.is_own or x.is_error or x.has_inner_calls)]
-    if not repeatable:
+    if not calls:
         raise NothingToDraw(
             f"The run {run.id} has no call that can be repeated: "
             f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
         )
-    if all(x.arguments is None for x in repeatable):
+    if all(x.note == NOT_RECORDED for x in calls):
         raise NothingToDraw(
             f"The run {run.id} made {count(len(calls), 'call')}, but no arguments were recorded, "
             f"so nothing can be repeated. {_HOW_TO_RECORD}"
