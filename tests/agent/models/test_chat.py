@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_request_holds_messages_and_functions_as_they_are():
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":'}}
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
     messages: tuple[Message, ...] = (
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": [{"type": "text", "text": "Look"}, image]},

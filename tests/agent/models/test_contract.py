@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +49,8 @@ from xai_mcp_agent import (
     ModelUnreachable,
     Secret,
 )  # fmt: skip
-from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.agent.conversation import call_message
+from xai_mcp_agent.agent.messages import Message, ToolCall
 from xai_mcp_agent.agent.models import retries
 from xai_mcp_agent.agent.models.base import (
     AskedAgain,
@@ -92,6 +94,25 @@ async def test_text_that_is_not_valid_unicode_is_repaired(wire: ScriptedWire):
     message: Message = {"role": "user", "content": "bad \udcff, pair \ud83d\ude00"}
     (message,) = wire.conversation(await wire.body_of(ModelRequest((message,))))
     assert message["content"] == "bad \ufffd, pair \U0001f600"
+
+
+ARGUMENTS = {
+    '{"a":  1}': '{"a":  1}',
+    '{"a": ': json.dumps({"INVALID_JSON": '{"a": '}),
+    "[1]": json.dumps({"INVALID_JSON": "[1]"}),
+    "{'a': 1,}": '{"a": 1}',
+    json.dumps('{"a": 1}'): '{"a": 1}',
+    "": "{}",
+}
+
+
+async def test_arguments_of_earlier_calls_are_objects(wire: ScriptedWire):
+    """vLLM, SGLang and llama.cpp refuse a conversation with others, in every later request."""
+    made = [ToolCall(f"c{n}", "add", x) for n, x in enumerate(ARGUMENTS)]
+    answers = [{"role": "tool", "tool_call_id": x.id, "content": "?"} for x in made]
+    body = await wire.body_of(ModelRequest((*ASK, call_message("", made), *answers)))
+    sent = re.findall(r'"arguments": ("(?:[^"\\]|\\.)*")', json.dumps(body))
+    assert [json.loads(x) for x in sent] == list(ARGUMENTS.values())
 
 
 async def test_failures_raise_the_temperature():

@@ -57,7 +57,7 @@ async def test_a_request_holds_the_whole_conversation_and_stores_nothing():
 
 
 async def test_a_conversation_of_another_service_becomes_items():
-    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":'}}
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     messages: tuple[Message, ...] = (
         *ASK,
         {"role": "system", "content": "Later."},
@@ -68,7 +68,7 @@ async def test_a_conversation_of_another_service_becomes_items():
         *ASK,
         {"role": "system", "content": "Later."},
         {"role": "assistant", "content": "I add."},
-        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": '{"a":'},
+        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": '{"a":1}'},
         {"type": "function_call_output", "call_id": "c1", "output": "3"},
     ]
 

@@ -19,7 +19,7 @@ from ..media import split, without
 from ..messages import ADDED, Message, added_by, with_calls
 from .accumulator import ChatReply
 from .base import ModelRequest
-from .openai import OpenAIModel, answer_format
+from .openai import OpenAIModel, answer_format, arguments_as_object
 
 _REASONING_MODEL = re.compile(r"(?:.*/)?(?:gpt-5|o\d)")
 _RENAMED_LIMIT = ("api.openai.com", ".azure.com")
@@ -82,14 +82,20 @@ class ChatModel(OpenAIModel):
 
     def _with_added(self, message: Message) -> Message:
         """Return the message with this service's own fields, except the ones it refuses."""
-        added = added_by(self._access.service_id, message)
+        added, refused = added_by(self._access.service_id, message), self._quirks.refused
         plain = {name: value for name, value in message.items() if name != ADDED}
-        if added and plain.get("tool_calls"):
-            of_calls, refused = as_object(added.get("calls")), self._quirks.refused
+        if calls := plain.get("tool_calls"):
+            of_calls = as_object(added.get("calls"))
             plain["tool_calls"] = [
-                _merge(x, as_object(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
+                _merge(_call(x), as_object(of_calls.get(x["id"])), refused) for x in calls
             ]
-        return _merge(plain, as_object(added.get("message")), self._quirks.refused)
+        return _merge(plain, as_object(added.get("message")), refused)
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    arguments = arguments_as_object(function.get("arguments") or "")
+    return {**call, "function": {**function, "arguments": arguments}}
 
 
 def _merge(

@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from ...core.json import JsonObject, as_object, is_list, is_object
 from ...secrets.secrets import Secret
+from ..arguments import read_json
 from ..media import kinds_in
 from ..messages import Message
 from .access import ModelAccess
@@ -226,6 +227,24 @@ async def _pieces(response: Any, service: ModelService) -> AsyncGenerator[Any]:
     finally:
         with anyio.CancelScope(shield=True):
             await response.aclose()
+
+
+def arguments_as_object(arguments: Any) -> Any:
+    """Return the arguments of an earlier call as the text of a JSON object.
+
+    vLLM, SGLang and llama.cpp refuse a conversation with any other text, in every later request.
+    """
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        if is_object(json.loads(arguments)):
+            return arguments
+    except (ValueError, RecursionError):
+        pass
+    value = read_json(arguments)
+    value = read_json(value) if isinstance(value, str) else value
+    value = value if is_object(value) else {"INVALID_JSON": arguments} if arguments.strip() else {}
+    return json.dumps(value, ensure_ascii=False)
 
 
 def answer_format(schema: JsonObject | None) -> JsonObject | None:

@@ -16,7 +16,7 @@ from ..media import without
 from ..messages import Message, added_by, text_of
 from .accumulator import BETWEEN_TEXTS, ResponsesReply
 from .base import ModelRequest
-from .openai import OpenAIModel, answer_format
+from .openai import OpenAIModel, answer_format, arguments_as_object
 
 # Names of reasoning items in refusals.
 _REASONING_NAMES = {
@@ -113,7 +113,7 @@ def _message_item(item: JsonObject, text: str) -> JsonObject:
 
 
 def _call_item(call_id: str, function: JsonObject) -> JsonObject:
-    arguments = function.get("arguments") or "{}"
+    arguments = arguments_as_object(function.get("arguments") or "")
     name = function["name"]
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
