@@ -131,16 +131,14 @@ class Endpoint:
         await self.ready()
         available = await self._available()
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
-        if self._fits(real):
-            return [(self._name(x, available), _describe(x.tool)) for x in real]
-        own = [
-            _describe_for_client(x) for x in available.definitions if x.tool.key.kind == META.name
-        ]
-        always = [
-            x for x in real
-            if x.tool.key.kind == STATIC.name or self._is_always_shown(x.tool.key)
-        ]  # fmt: skip
-        return [(self._name(x, available), _describe(x.tool)) for x in (*own, *always)]
+        listed = real
+        if not self._fits(real):
+            own = [x for x in available.definitions if x.tool.key.kind == META.name]
+            listed = [*own, *(x for x in real if self._is_listed_always(x.tool.key))]
+        return [(self._name(x, available), _describe(x.tool)) for x in listed]
+
+    def _is_listed_always(self, key: ToolKey) -> bool:
+        return key.kind == STATIC.name or self._is_always_shown(key)
 
     def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
         if self._options.tools != "auto":
@@ -287,18 +285,10 @@ class Endpoint:
         return source, resource.uri
 
 
-def _describe_for_client(definition: ToolDefinition) -> ToolDefinition:
-    """Return one of our own tools, described for a client, which may call only listed tools."""
-    tool = definition.tool
-    if (text := _DESCRIPTIONS.get(tool.key)) is None:
-        return definition
-    return replace(definition, tool=replace(tool, description=text))
-
-
 def _describe(tool: Tool) -> Tool:
-    if tool.description:
-        return tool
-    return replace(tool, description=_NO_DESCRIPTION.format(tool.source))
+    """Return a tool as a client should read it, which may call only listed tools."""
+    text = _DESCRIPTIONS.get(tool.key, tool.description) or _NO_DESCRIPTION.format(tool.source)
+    return tool if text == tool.description else replace(tool, description=text)
 
 
 def _show_waiting(missing: tuple[str, ...]) -> None:
