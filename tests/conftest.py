@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -29,6 +30,9 @@ from .support.environments import (
     refresh_component_copies,
 )
 from .support.warm_python import warm_interpreter
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The settings of the person who runs the tests do not count.
 for _name in [x for x in os.environ if x.startswith(("XAI_MCP_", "OPENAI_"))]:
@@ -108,6 +112,17 @@ def postgresql() -> Iterator[databases.Server]:
         if server is None:
             pytest.skip(databases.NO_SERVER)
         yield server
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Browser]:
+    """A browser of this machine."""
+    from .support.lab import browser, chromium
+
+    if chromium() is None:
+        pytest.skip("needs a Chromium")
+    with browser() as running:
+        yield running
 
 
 @pytest.fixture(params=[databases.MEMORY, databases.POSTGRESQL])

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.admin import SECONDS, TOKEN, AdminClient, serving_admin
-from tests.support.lab import SMALL, browser, chromium
+from tests.support.lab import SMALL
 from tests.support.mcp_servers import gallery_entry
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge
@@ -20,15 +20,6 @@ pytestmark = pytest.mark.browser
 
 EVIL = "<img src=x onerror=document.title=1>"
 SHRED = {"tool": "shredder/shred", "arguments": {"paper": "the \u202econtract"}}
-
-
-@pytest.fixture(scope="module")
-def running() -> Generator[Browser]:
-    """A browser."""
-    if chromium() is None:
-        pytest.skip("needs a Chromium")
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

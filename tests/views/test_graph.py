@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Generator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,6 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.lab import browser, chromium
 from tests.support.recorded import a_history, a_tool
 from xai_mcp_agent import Graph, Tool, ToolKey
 from xai_mcp_agent.bridge.flows import flows_around
@@ -147,15 +145,6 @@ def test_a_flow_has_a_line_with_its_reason():
     assert page.count('class="what"') == len(graph.flows) >= 10
     why = next(x.flow.why for x in graph.flows if x.flow and x.flow.reasons)
     assert why in Elements(page).texts
-
-
-@pytest.fixture(scope="module")
-def running() -> Generator[Browser]:
-    """A browser."""
-    if chromium() is None:
-        pytest.skip("needs a Chromium")
-    with browser() as running:
-        yield running
 
 
 def open_page(
