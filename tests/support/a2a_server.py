@@ -220,7 +220,7 @@ def _executor(log: dict[str, Any]) -> Any:
             if word in ends:
                 end, words = ends[word]
                 await end(task, task.new_agent_message([new_text_part(words)]))
-            elif word == "given":  # return the data of the message
+            elif word == "mirror":  # return the data of the message
                 parts = [x for x in context.message.parts if x.HasField("data")]
                 await self.complete_with(task, [Part(data=x.data) for x in parts])
             elif hasattr(self, word):

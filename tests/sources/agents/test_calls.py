@@ -72,7 +72,7 @@ def test_data_is_sent_and_returned_unchanged(faces: Bridge, face: str, server: A
     assert '"whole": 4' in result.text
     assert ask(faces, face, "plain").structured["data"] == [1, "two"]
     data = {"whole": 4, "deep": {"list": [1, {"a": None}]}, "text": "\u00e4\u2028\0"}
-    assert ask(faces, face, "given", data=data).structured["data"] == data
+    assert ask(faces, face, "mirror", data=data).structured["data"] == data
     assert server.log()["messages"][-1]["metadata"] == {"skillId": "echo"}
 
 
