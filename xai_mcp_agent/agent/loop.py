@@ -306,9 +306,9 @@ class AgentRun:
         # With several services, a model held to a schema calls no tools.
         form = None if functions else self._output_schema
         may_call = not (is_last and functions)
-        return ModelRequest(tuple(messages), functions, may_call, stress, form)
+        return ModelRequest(messages, functions, may_call, stress, form)
 
-    async def _messages(self, selection: Selection, limit: str) -> list[Message]:
+    async def _messages(self, selection: Selection, limit: str) -> tuple[Message, ...]:
         """Return the messages of a request, with `limit` as the last one if it is not empty."""
         template, conversation = self._spec.system_prompt, self.state.conversation
         prompt = build_system_prompt(
@@ -327,10 +327,8 @@ class AgentRun:
         self.state = replace(
             self.state, folding=self._context.folding, long_results=self._pages.texts
         )
-        return [
-            *messages_to_send(system, turns),
-            *([{"role": "user", "content": limit}] if limit else []),
-        ]
+        messages = messages_to_send(system, turns)
+        return (*messages, {"role": "user", "content": limit}) if limit else messages
 
     def _hidden_tools(self, selection: Selection) -> HiddenTools | None:
         """Return how the model finds the tools outside this request, if there are any."""
