@@ -72,7 +72,7 @@ def test_python_ends_at_once_while_a_bridge_is_open_and_a_daemon_thread_waits_fo
             pass
     """
     code, output, errors = run_to_end(tmp_path, body)
-    assert (code, output) == (0, "True\n")
+    assert (code, output) == (0, "True\n"), errors
     # Python stops daemon threads; those that were quick enough say what became of their calls.
     assert "SourceClosed" not in errors
 
