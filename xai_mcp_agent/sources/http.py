@@ -43,6 +43,9 @@ IDLE_SECONDS = 4.0
 CONNECT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
+PROXY_ERRORS = (ImportError, ValueError)
+"""Errors of making a client whose proxy speaks SOCKS or something else than HTTP."""
+
 _TIMEOUT = httpx2.Timeout(None, connect=CONNECT_SECONDS)
 _LARGE_PIECE_BYTES = 64 * 1024  # no more arrives at once; a larger piece was decompressed
 _PIECES_AT_ONCE = 50  # there may be thousands, of one byte each
@@ -94,7 +97,7 @@ class WebClient:
             place = place_of_host(request.url.host)
             if place and place not in places:
                 raise OutOfPlace(place)
-        client = await self._client(proxy)
+        client = await self._client(str(request.url), proxy)
         request.extensions = {
             **request.extensions, "timeout": _TIMEOUT.as_dict(), _PLACES: places,
         }  # fmt: skip
@@ -155,7 +158,7 @@ class WebClient:
         self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""
     ) -> httpx2.Request:
         """Return a request with the headers and cookies of this client."""
-        client = await self._client(proxy_of(url))
+        client = await self._client(url, proxy_of(url))
         return client.build_request(method, url, headers=headers, content=content or None)
 
     async def close(self) -> None:
@@ -164,21 +167,29 @@ class WebClient:
         for client in clients.values():
             await client.aclose()
 
-    async def _client(self, proxy: str) -> httpx2.AsyncClient:
+    async def _client(self, url: str, proxy: str) -> httpx2.AsyncClient:
         async with self._opening:
             if proxy not in self._clients:
                 certificates = await anyio.to_thread.run_sync(trusted_certificates)
-                self._clients[proxy] = httpx2.AsyncClient(
-                    headers=self._headers,
-                    cookies=self._cookies,
-                    verify=certificates,
-                    transport=None if proxy else _DirectTransport(certificates),
-                    proxy=proxy or None,
-                    timeout=_TIMEOUT,
-                    limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-                    trust_env=False,  # `proxy_of` has already read it
-                )
+                try:
+                    self._clients[proxy] = self._new_client(proxy, certificates)
+                except PROXY_ERRORS as cause:
+                    raise httpx2.ProxyError(
+                        str(cause), request=httpx2.Request("GET", url)
+                    ) from None
             return self._clients[proxy]
+
+    def _new_client(self, proxy: str, certificates: ssl.SSLContext) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            headers=self._headers,
+            cookies=self._cookies,
+            verify=certificates,
+            transport=None if proxy else _DirectTransport(certificates),
+            proxy=proxy or None,
+            timeout=_TIMEOUT,
+            limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
+            trust_env=False,  # `proxy_of` has already read it
+        )
 
 
 async def read_body(response: httpx2.Response, at_most: int) -> bytes:

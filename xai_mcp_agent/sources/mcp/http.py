@@ -32,7 +32,14 @@ from mcp.client.streamable_http import streamable_http_client
 from ...core.backoff import Backoff
 from ...core.util import trusted_certificates
 from ...secrets.secrets import mask_and_cut
-from ..http import CONNECT_ERRORS, CONNECT_SECONDS, IDLE_SECONDS, read_body, retry_after
+from ..http import (
+    CONNECT_ERRORS,
+    CONNECT_SECONDS,
+    IDLE_SECONDS,
+    PROXY_ERRORS,
+    read_body,
+    retry_after,
+)
 from ..web.network_errors import by_which_way, has_too_many_files, proxy_of
 from .auth.errors import AuthFailure
 from .connection import Connection, Trouble
@@ -73,7 +80,12 @@ async def http_streams(
         connection.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
         raise
     settings = connection.settings
-    async with ServerHttpClient(connection, auth, certificates) as client:
+    try:
+        client = ServerHttpClient(connection, auth, certificates)
+    except PROXY_ERRORS as cause:
+        connection.failure = f"{cause}{by_which_way(settings.url)}"
+        raise
+    async with client:
         if settings.transport == "sse":
             async with older_streams(client, settings.url, _MAX_BYTES, connection) as streams:
                 yield streams

@@ -56,6 +56,8 @@ _HELP = (
     (_DNS, "Its name is not known: correct `url`, or check the network."),
     (("illegal status line", "illegal http version", "invalid http", "illegal request line"),
      _HTTP_1),
+    (("using socks proxy", "unknown scheme for proxy"),
+     "Name an HTTP proxy in HTTPS_PROXY and HTTP_PROXY instead."),
     (("via the proxy",),
      "Check that the proxy runs and allows this address, or name the server's host in NO_PROXY."),
 )  # fmt: skip

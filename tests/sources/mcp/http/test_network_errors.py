@@ -14,7 +14,7 @@ from tests.support.bridges import bridge_with, failure_of
 from tests.support.fault_http import fault_http
 from tests.support.http_faults import raw
 from tests.support.http_service import use_proxy
-from xai_mcp_agent import SourceFailed
+from xai_mcp_agent import Bridge, SourceFailed
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,20 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
         error = failure_at("https://example.invalid/mcp")
     assert "ProxyError: 501 Unsupported method" in error.problem
     assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
+
+
+def test_a_socks_proxy_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
+    """It is often in ALL_PROXY, beside proxies that are used."""
+    use_proxy(monkeypatch, "socks://me:pass-word-1@127.0.0.1:9")
+    service = {"openapiServices": {"it": {"spec": "http://example.invalid/spec"}}}
+    with Bridge(service, store="memory") as bridge:
+        errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
+    for error in errors:
+        assert "cannot be reached: Unknown scheme for proxy URL" in error.problem
+        assert error.next_step.startswith("Name an HTTP proxy")
+        assert "pass-word-1" not in str(error)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert "ConnectError" in failure_at("http://example.invalid/mcp").problem
 
 
 def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
