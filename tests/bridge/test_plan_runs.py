@@ -196,14 +196,17 @@ def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
     two = plan(("shredder/file_away", {"paper": "x"}), ("shredder/count", {}))
     with bridge_with(shredder=shredder) as bridge:
         bridge.disable("shredder", "count")
-        with pytest.raises(ToolDisabled, match=r"Call 2, .*switched it off.*Nothing was called"):
+        with pytest.raises(ToolDisabled, match=r"Call 2, .*is switched off.*Nothing was called"):
             bridge.run_plan(two)
     blocked = {"toolSearch": {"blocked": ["shredder/count"]}}
     rule = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
-    for settings in (blocked, {"rules": [rule]}):
+    for settings in (blocked, {"rules": [rule]}, {"approval": {"count": "deny"}}):
         refusal = pytest.raises(ToolDisabled, match=r"Call 2, .*Nothing was called")
         with Bridge({"mcpServers": {"shredder": shredder}, **settings}) as bridge, refusal:
             bridge.run_plan(two)
+    refusal = pytest.raises(ToolDisabled, match=r"held back.*tools accept shredder")
+    with bridge_with(shredder={**shredder, "lock": True}) as bridge, refusal:
+        bridge.run_plan(two)
     assert journal() == []
 
 

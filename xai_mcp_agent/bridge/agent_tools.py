@@ -196,7 +196,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     """Return why the agent can use none of the source's tools."""
     preferences = operations.preferences(spec.preferences)
     counts = Counter(
-        next(operations.obstacles(x, preferences), "usable")
+        next((y.words for y in operations.obstacles(x, preferences)), "usable")
         if spec.choice.has(x)
         else "not in the toolbelt"
         for x in operations.catalog.tools(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
@@ -15,6 +15,7 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.patterns import globs, guard
 from ..core.results import ToolResult
+from ..core.shell import shell_command
 from ..core.tools import STATIC, SourceKind, Tool, ToolKey
 from ..policy.rules import RuledTool, RuleGate, reason
 from ..search.preferences import Preferences
@@ -49,6 +50,16 @@ class OwnTools:
                 f"{hint or 'Draw it, from AgentDefineTool on.'}"
             )
         return tool
+
+
+class Obstacle(NamedTuple):
+    """Why no agent may use a tool, in words that fit after "it is", and more about it."""
+
+    words: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words}{self.detail}"
 
 
 class _OwnSettings(SourceSettings):
@@ -239,21 +250,24 @@ class OperationContext:
         verdict = self.engine.approvals.verdict(tool, caller, ruling)
         return RuledTool(tool, ruling, verdict.word, verdict.reason)
 
-    def obstacles(self, tool: Tool, preferences: Preferences) -> Iterator[str]:
-        """Yield why no agent may use a tool now, each reason in a few words."""
+    def obstacles(self, tool: Tool, preferences: Preferences) -> Iterator[Obstacle]:
+        """Yield every reason why no agent may use a tool now."""
         if self.engine.decisions.why_unknown():
-            yield "perhaps switched off: the decisions about it cannot be read"
+            yield Obstacle("perhaps switched off", ": the decisions about it cannot be read")
         elif self.engine.decisions.is_off(tool.key):
-            yield "switched off"
+            yield Obstacle("switched off")
         if preferences.is_blocked(tool.key):
-            yield "blocked"
+            yield Obstacle("blocked")
         if self.lock_of(tool.source) and self.entry(tool).is_held:
-            yield "held back until somebody accepts it"
+            command = shell_command("xai-mcp-agent", "tools", "accept", tool.source)
+            yield Obstacle("held back until somebody accepts it", f" (read it with `{command}`)")
         verdict = self.verdict_on(tool)
-        if verdict.word == "deny":
-            ruling = verdict.ruling
-            by = f"the rule {ruling.rule!r}" if ruling.word == "deny" else "`approval`"
-            yield f"denied by {by}"
+        ruling = verdict.ruling
+        if ruling.word == "deny":
+            because = f", because {ruling.why}" if ruling.why else ""
+            yield Obstacle(f"denied by the rule {ruling.rule!r}", because)
+        elif verdict.word == "deny":
+            yield Obstacle("denied by `approval`")
 
     def is_denied(self, tool: Tool) -> bool:
         """Return whether `approval` of settings or toolbelt denies every call of the tool."""

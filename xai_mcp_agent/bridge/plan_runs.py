@@ -44,7 +44,7 @@ from .context import OperationContext
 from .streams import Tell
 from .transcript import new_run_id
 
-_REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
+_REFUSED = "Call {}, {}, may not be made: it is {}. Nothing was called."
 # One for the answer, and one that is never reached: the last turn has no tools.
 _TURNS_BESIDE_CALLS = 2
 
@@ -78,7 +78,7 @@ class PlanTools(FixedToolset):
             BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: a tool
                 cannot be called; no call is made.
         """
-        context, engine = self._context, self._context.engine
+        context = self._context
         remaining = {n: x for n, x in enumerate(self._keys) if n not in finished}
         sources = dict.fromkeys(source for source, _ in remaining.values())
         for source in sources:
@@ -86,14 +86,11 @@ class PlanTools(FixedToolset):
         await context.wait_for(*sources)
         self.by_call = {n: await context.tool(*x) for n, x in remaining.items()}
         self._tools = tuple({x.key: x for x in self.by_call.values()}.values())
-        await engine.decisions.read()
+        await context.engine.decisions.read()
         for number, tool in self.by_call.items():
-            why = engine.decisions.why_off(tool.key).format(tool.name)
-            why = why or ("the settings block it" if preferences.is_blocked(tool.key) else "")
-            why = why or engine.rules.why_never(tool, context.caller)
-            if why:
+            if why := next(context.obstacles(tool, preferences), None):
                 name = self._plan.calls[number].name
-                raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
+                raise ToolDisabled(_REFUSED.format(number + 1, name, why))
 
     def check(self, arguments: Mapping[Place, object]) -> None:
         """Refuse arguments for parameters that a tool does not have.
