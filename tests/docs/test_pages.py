@@ -153,7 +153,7 @@ def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.Mon
     assert provider in PROVIDERS
     if provider != "openai":
         return
-    address = next((x for x in row.codes("`base_url`") if x.startswith("http")), None)
+    address = next((x for x in row.codes("`base_url`") if x.startswith("http")), "")
     access = ModelAccess("openai", "any", address, None)
     if row.cells["key"].startswith("none"):
         access.check(1.0)

@@ -166,7 +166,7 @@ ERRORS: dict[str, tuple[Exception, type[ModelError], str]] = {
                 'It says: "No region, ***". Set ANTHROPIC_API_KEY in the file .env'),
     "package": (ImportError("Please install `groq`"), ModelError,
                 "pip install 'xai-mcp-agent[providers]'"),
-    "odd": (ValueError("odd"), ModelUnreachable, "could not be used"),
+    "odd": (ValueError("odd"), ModelUnreachable, "Check the model's name and its settings"),
 }  # fmt: skip
 
 

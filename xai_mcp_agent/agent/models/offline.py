@@ -281,7 +281,7 @@ class _Turn:
             self._say(f"{outcome.name} found nothing{f' for {words}' if words else ''}.")
         else:
             values = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
-            text = format_result(outcome.data).strip()
+            text = format_data(outcome.data).strip()
             heading = f"{outcome.name} ({values}):" if values else f"{outcome.name}:"
             self._say(text, f"{heading}\n" if "\n" in text else f"{heading} ")
 
@@ -355,14 +355,14 @@ def outcomes_in(messages: Sequence[Message]) -> Iterator[CallOutcome]:
             yield CallOutcome(name, arguments, text_of(message))
 
 
-def format_result(data: Any, level: int = 0) -> str:
+def format_data(data: Any, level: int = 0) -> str:
     """Format a result for people: its text, its fields line by line, or a line for each item."""
     if is_object(data):
-        fields = ((name.replace("_", " "), format_result(x, level + 1)) for name, x in data.items())
+        fields = ((name.replace("_", " "), format_data(x, level + 1)) for name, x in data.items())
         lines = (f"{name}:{x}" if x.startswith("\n") else f"{name}: {x}" for name, x in fields)
         return ("\n" if level == 0 else ", ").join(lines)
     if is_list(data):
-        items = [format_result(x, level + 2) for x in data]
+        items = [format_data(x, level + 2) for x in data]
         is_table = level < 2 and any(isinstance(x, dict | list) for x in data)
         return "".join(f"\n- {x}" for x in items) if is_table else ", ".join(items)
     if data is None:

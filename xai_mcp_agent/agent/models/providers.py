@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -26,7 +25,12 @@ from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings as NativeSettings
 from pydantic_ai.tools import ToolDefinition
 
-from ...core.errors import ModelAuthenticationError, ModelError, drop_tracebacks
+from ...core.errors import (
+    ModelAuthenticationError,
+    ModelError,
+    ModelUnreachable,
+    drop_tracebacks,
+)
 from ...core.json import as_list, as_object
 from ...secrets.secrets import Secret, Secrets
 from ..media import without
@@ -39,7 +43,6 @@ from .errors import (
     dropped_failure,
     status_failure,
     timeout_error,
-    unreadable_failure,
     words_of,
 )
 from .quirks import quirks_of
@@ -272,8 +275,9 @@ def _failure_of(cause: Exception, service: ModelService) -> AttemptFailure:
                 error = ModelAuthenticationError(service.message("cannot be asked", step, words))
                 return AttemptFailure(error)
             case _:
-                failure = unreadable_failure("could not be used", service, words)
-                # Some libraries raise NotImplementedError for pictures or sounds.
-                return replace(failure, words=words)
+                step = "Check the model's name and its settings."
+                error = ModelUnreachable(service.message("could not be used", step, words))
+                # pydantic-ai raises NotImplementedError for pictures or sounds of some services.
+                return AttemptFailure(error, words=words)
     finally:
         drop_tracebacks(cause)
