@@ -6,13 +6,17 @@ import base64
 import contextlib
 import gc
 import json
+import ssl
 import traceback
 import weakref
 from typing import Any
 
 import pytest
+import trustme
 
-from tests.agent.models.wires import KEY, ScriptedWire, ask
+from tests.agent.models.wires import ASK, KEY, ScriptedWire, ask
+from tests.support.fault_http import fault_http
+from tests.support.http_service import use_proxy
 from tests.support.model_endpoint import (
     drops_midway,
     fails,
@@ -23,7 +27,7 @@ from tests.support.model_endpoint import (
 )  # fmt: skip
 from xai_mcp_agent import ModelAuthenticationError, ModelError, Secret
 from xai_mcp_agent.agent.models.access import is_home
-from xai_mcp_agent.agent.models.base import ModelSettings
+from xai_mcp_agent.agent.models.base import AskedAgain, ModelRequest, ModelSettings, ignore_text
 
 pytestmark = pytest.mark.anyio
 
@@ -101,8 +105,7 @@ async def test_no_proxy_is_asked_for_a_service_on_this_machine(
     wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
 ):
     """A company's proxy in the environment does not reach an Ollama here."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    use_proxy(monkeypatch, "http://127.0.0.1:9")
     assert (await wire.reply(says("ok"))).text == "ok"
 
 
@@ -115,13 +118,28 @@ async def test_a_proxy_or_certificates_that_cannot_be_used_are_reported(
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
         return str(caught.value)
 
-    monkeypatch.setenv("HTTPS_PROXY", f"gopher://ada:{PASSWORD}@127.0.0.1:9")
+    use_proxy(monkeypatch, f"gopher://ada:{PASSWORD}@127.0.0.1:9")
     proxy = await refusal()
     assert "Unknown scheme for proxy URL" in proxy
     assert "Check HTTPS_PROXY" in proxy
     assert PASSWORD not in proxy
     monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file.pem")
     assert "No such file" in await refusal()
+
+
+async def test_a_certificate_that_is_not_trusted_is_reported_at_once(wire: ScriptedWire):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    repeats: list[AskedAgain] = []
+
+    async def on_again(event: AskedAgain) -> None:
+        repeats.append(event)
+
+    with fault_http(tls=context) as service:
+        subject = wire.model("m", base_url=service.url)
+        with pytest.raises(ModelError, match="SSL_CERT_FILE can name a PEM file"):
+            await subject.reply(ModelRequest(ASK), ignore_text, on_again)
+    assert repeats == []
 
 
 # No error shows a key

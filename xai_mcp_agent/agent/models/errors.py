@@ -131,9 +131,12 @@ def failure_of(cause: BaseException, service: ModelService) -> AttemptFailure:
         if isinstance(cause, httpx2.TimeoutException):
             return AttemptFailure(timeout_error(service))
         if isinstance(cause, httpx2.ConnectError):
+            is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(cause)
             step = "Is the server running, and is `base_url` right?"
+            if is_untrusted:
+                step = "SSL_CERT_FILE can name a PEM file that vouches for its certificate."
             error = ModelUnreachable(service.message("cannot be reached", step, str(cause)))
-            return AttemptFailure(error, "soon")
+            return AttemptFailure(error, "never" if is_untrusted else "soon")
         if isinstance(cause, httpx2.HTTPError):
             return dropped_failure(service, str(cause))
         words = f"{cause or type(cause)}"
