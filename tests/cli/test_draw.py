@@ -96,7 +96,7 @@ def test_draw_reports_missing_values_omitted_calls_and_drawn_tools(cli: Cli):
 def test_a_plan_is_drawn(cli: Cli):
     args = {"book_id": {"call": 0, "field": "books[0].id"}, "day": {"missing": "Which?"}}
     plan = {"calls": [{"tool": "search_books", "args": {}}, {"tool": "lend", "args": args}]}
-    write("plan.json", plan)
+    Path("plan.json").write_text(json.dumps(plan), encoding="utf-8-sig")
     answer = cli("plan draw plan.json --source library --json").json
     assert (answer["file"], answer["wires"]) == ("plan_drawn.xircuits", 1)
     assert answer["calls"] == ["library/search_books", "library/lend"]

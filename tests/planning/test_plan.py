@@ -48,6 +48,8 @@ def test_a_plan_survives_writing_and_reading(tmp_path: Path):
         file = tmp_path / f"{number}.json"
         file.write_text(json.dumps(plan_as_json(plan)), encoding="utf-8")
         assert read_plan(file) == plan
+        file.write_text(json.dumps(plan_as_json(plan)), encoding="utf-8-sig")
+        assert read_plan(file) == plan, "with a byte order mark"
 
 
 def test_a_handwritten_plan_needs_only_tools_and_arguments():

@@ -71,7 +71,7 @@ def json_in(file: Path) -> Any:
         NothingToDraw: the file cannot be read.
     """
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as cause:
         raise NothingToDraw(
             f"{file} cannot be read: {cause.strerror}. Name another one."

@@ -14,6 +14,7 @@ An argument that is not an object is itself the value. A tool of a catalog has i
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -311,6 +312,8 @@ def read_plan(file: str | Path) -> Plan:
     try:
         if len(data) > _MOST_BYTES:
             raise BadPlan(f"This is too large for a plan: more than {_MOST_BYTES >> 20} MB.")
+        # Windows PowerShell 5 writes this mark when it saves the output of a command.
+        data = data.removeprefix(codecs.BOM_UTF8)
         return plan_from_json(from_json(data, allow_inf_nan=False))
     except BadPlan as reason:
         raise BadPlan(f"{path}: {reason}") from reason
