@@ -226,6 +226,8 @@ ERRORS: dict[str, tuple[int, Any, type[ModelError], str]] = {
     "too large": (413, "Payload too large", *LONG),
     "wrong key": (401, {"message": f"Incorrect API key {KEY}"}, ModelAuthenticationError,
                   'refused the key (401). It says: "Incorrect API key ***". Check '),
+    "wrong key, Gemini": (400, '[{"error": {"code": 400, "message": "API key not valid."}}]',
+                          ModelAuthenticationError, "refused the key (400)"),
     "no model, Ollama": (404, {"error": 'model "small" not found, try pulling it first'},
                          ModelError, "a local server must have the model first"),
     "no address": (404, {"detail": "Not Found"}, ModelError, "usually ends in /v1"),

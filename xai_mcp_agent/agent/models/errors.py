@@ -45,6 +45,8 @@ _WINDOW = re.compile(
 )
 _MIN_WINDOW_TOKENS = 512  # a smaller number counts something else
 _FILTERED = r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai"
+# As worded by Gemini; xAI.
+_WRONG_KEY = r"api key not valid|incorrect api key"
 # As worded by Ollama; vLLM; OpenRouter; llama.cpp.
 _LACKS_FUNCTIONS = (
     r"does not support (?:tool|function)|--enable-auto-tool-choice|support tool use"
@@ -256,7 +258,8 @@ _REFUSALS = (  # the first that fits wins
         "Use the text protocol for it, or a model that can.",
         _LACKS_FUNCTIONS, "0|400|404|422|500|501"),
     _Refusal("403", "", ModelAuthenticationError, "does not allow this ({})", "{key}"),
-    _Refusal("401", "invalid_api_key", ModelAuthenticationError, "refused the key ({})", "{key}"),
+    _Refusal("401", "invalid_api_key", ModelAuthenticationError, "refused the key ({})", "{key}",
+        _WRONG_KEY, "400"),
     _Refusal("402", "402|insufficient_quota", ModelRateLimited,
         "has no quota left for this account", "Check the plan and its billing."),
     _Refusal("429", _BUSY.pattern, ModelRateLimited, "received too many requests (429)",
