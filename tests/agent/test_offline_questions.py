@@ -89,6 +89,8 @@ FORMS = [tool("rename_branch", "Rename a branch.", branch_name="string")]
 CASES: list[tuple[list[Any], str, list[Call]]] = [
     # Time zones: IANA names, cities in any case, countries
     (CLOCK, "What time is it in Tokyo?", [("get_current_time", {"timezone": "Asia/Tokyo"})]),
+    (CLOCK, "What's the time in S\u00e3o Paulo?",
+     [("get_current_time", {"timezone": "America/Sao_Paulo"})]),
     (CLOCK, "What time is it?", [("get_current_time", {"timezone": "Etc/UTC"})]),
     (CLOCK, "current time america/new_york? I mean America/New_York",
      [("get_current_time", {"timezone": "America/New_York"})]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import date, timedelta
@@ -152,7 +153,9 @@ def _zones_in(text: str) -> Iterator[Mention]:
     for match in _PLACE_NAME.finditer(text):
         second = re.match(r"\s+[A-Za-z][a-z]+", text[match.end() :])
         for place in (match[0], match[0] + (second[0] if second else "")):
-            zone = _zones().get(place.lower().replace(" ", "_"))
+            letters = unicodedata.normalize("NFD", place.lower())  # the zone is `Sao_Paulo`
+            plain = "".join(x for x in letters if not unicodedata.combining(x))
+            zone = _zones().get(plain.replace(" ", "_"))
             if zone:
                 yield Mention("zone", zone, place, match.start(), match.start() + len(place))
                 break
