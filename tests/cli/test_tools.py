@@ -161,8 +161,6 @@ def test_refresh_shows_changes_and_continues_after_a_failing_server(folder: Path
     assert ran[:2] == (1, "shop: 2 tools, listed for the first time\n")
     assert ran.err.startswith("error: bad: ")
     cli("tools refresh shop --force").shows("shop: 2 tools; nothing changed since 20")
-    changes = [x["change"] for x in cli("history show --tool buy --json").json]
-    assert changes.count("confirmed") == 1, "--force writes every tool down"
     changed = ("shop: 2 tools; these changed since 20", "shop.rent", "shop.sell")
     cli("tools refresh shop").shows(*changed)
     (folder / "taken").write_text("")
