@@ -94,7 +94,7 @@ class ChatModel(OpenAIModel):
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = call["function"]
-    arguments = arguments_as_object(function.get("arguments") or "")
+    arguments = arguments_as_object(function.get("arguments") or "{}")
     return {**call, "function": {**function, "arguments": arguments}}
 
 

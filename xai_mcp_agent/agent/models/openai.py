@@ -242,9 +242,9 @@ def arguments_as_object(arguments: Any) -> Any:
     except (ValueError, RecursionError):
         pass
     value = read_json(arguments)
-    value = read_json(value) if isinstance(value, str) else value
-    value = value if is_object(value) else {"INVALID_JSON": arguments} if arguments.strip() else {}
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):  # some services send JSON in a string
+        value = read_json(value)
+    return json.dumps(value if is_object(value) else {"INVALID_JSON": arguments})
 
 
 def answer_format(schema: JsonObject | None) -> JsonObject | None:

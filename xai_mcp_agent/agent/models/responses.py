@@ -113,7 +113,7 @@ def _message_item(item: JsonObject, text: str) -> JsonObject:
 
 
 def _call_item(call_id: str, function: JsonObject) -> JsonObject:
-    arguments = arguments_as_object(function.get("arguments") or "")
+    arguments = arguments_as_object(function.get("arguments") or "{}")
     name = function["name"]
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
