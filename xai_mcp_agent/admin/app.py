@@ -136,7 +136,7 @@ class _Admin:
         async with self._discovering:  # two at once would end each other's servers
             pool = operations.engine.pool
             await pool.stop_all([*pool.running()])
-            refreshed = await operations.refresh(*operations.settings.usable)
+            refreshed = await operations.refresh()
         return {"sources": [refreshed_json(x) for x in refreshed]}
 
     # Tools

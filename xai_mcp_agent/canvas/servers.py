@@ -174,7 +174,7 @@ def refresh_tools(ctx: Any, server_name: str = "", force: bool = False) -> dict[
     with at_node(ctx, "MCPRefreshTools", label, server=server, force=force) as work:
         if server:
             work.bridge.settings.source(server)
-        names = [server] if server else work.bridge.usable_servers()
+        names = [server] if server else []
         lists = work.wait(
             lambda operations: operations.refresh(*names, force=force),
             waiting_for=f"the tools of {server or 'all servers'}",

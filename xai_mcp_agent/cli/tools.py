@@ -188,7 +188,7 @@ def refresh(
     with frame.bridge(server) as (bridge, names):
         for name in names:
             bridge.settings.source(name)
-        refreshed = bridge.refresh(*(names or bridge.usable_servers()), force=force)
+        refreshed = bridge.refresh(*names, force=force)
         broken = [] if names else [str(x) for x in bridge.settings.problems.values()]
     texts = [refreshed_text(x) for x in refreshed if not x.error]
     errors = [refreshed_text(x) for x in refreshed if x.error]

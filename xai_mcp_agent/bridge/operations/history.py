@@ -190,11 +190,12 @@ class HistoryOperations(ToolOperations, StoreQueries):
         return StoreStatus(place.label)
 
     async def refresh(self, *servers: str, force: bool = False) -> list[Refreshed]:
-        """List the tools of these servers again, in parallel, and compare them with the last time.
+        """List the tools of these servers, or of all, again, and compare them with the last time.
 
         An `error` of one server does not affect the others. With `force` every tool is written into
         the history, even without changes.
         """
+        servers = servers or self.settings.usable
         results: dict[str, Refreshed] = {}
         await self.engine.rules.renew()
 
