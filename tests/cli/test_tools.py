@@ -160,7 +160,7 @@ def test_refresh_shows_changes_and_continues_after_a_failing_server(folder: Path
     ran = cli("tools refresh")
     assert ran[:2] == (1, "shop: 2 tools, listed for the first time\n")
     assert ran.err.startswith("error: bad: ")
-    cli("tools refresh shop --force").shows("shop: 2 tools; nothing changed since 20")
+    cli("tools refresh shop").shows("shop: 2 tools; nothing changed since 20")
     changed = ("shop: 2 tools; these changed since 20", "shop.rent", "shop.sell")
     cli("tools refresh shop").shows(*changed)
     (folder / "taken").write_text("")

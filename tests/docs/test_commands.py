@@ -177,7 +177,7 @@ _OURS = [
     Row(r'tools select ".*" --budget \d+', ours, "tools shown"),
     Row(r"tools usage( library search_books --toolbelt default)?", ours, "emember"),
     Row(r"tools usage( library)? --forget", ours),
-    Row(r"tools refresh( library)?( --force)?", ours, "library: "),
+    Row(r"tools refresh( library)?", ours, "library: "),
     Row(r"tools (disable|enable) library borrow_book", ours, "library: borrow_book"),
     Row(r"tools accept --all", ours),
     Row(r"tools accept library.*", refused, "library: nothing was accepted"),

@@ -176,11 +176,7 @@ def _names_report(
     return Report(names, "", errors, listing.notes)
 
 
-def refresh(
-    frame: StoreFrame,
-    server: OneServer = None,
-    force: Annotated[bool, Option(help="Record every tool, even without changes.")] = False,
-) -> Report:
+def refresh(frame: StoreFrame, server: OneServer = None) -> Report:
     """Connect to one server, or all, and show what changed in their tools since last time.
 
     A server that cannot be listed is reported and the others go on; the exit status is then 1.
@@ -188,7 +184,7 @@ def refresh(
     with frame.bridge(server) as (bridge, names):
         for name in names:
             bridge.settings.source(name)
-        refreshed = bridge.refresh(*names, force=force)
+        refreshed = bridge.refresh(*names)
         broken = [] if names else [str(x) for x in bridge.settings.problems.values()]
     texts = [refreshed_text(x) for x in refreshed if not x.error]
     errors = [refreshed_text(x) for x in refreshed if x.error]
