@@ -9,7 +9,7 @@ import pytest
 
 from tests.agent.models.wires import ADD, ASK, CHAT, after, ask, ask_streamed
 from tests.support.media_samples import PNG
-from tests.support.model_endpoint import delta, fails, raw_chunks, raw_json, says
+from tests.support.model_endpoint import Step, delta, fails, raw_chunks, raw_json, says
 from xai_mcp_agent import ImagePart, ToolResult
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message, ToolCall
@@ -64,6 +64,31 @@ async def test_several_refused_settings_are_omitted_one_after_the_other():
         assert (await ask(subject)).text == "ok"
     body = endpoint.requests[-1].body
     assert body == {"model": "small", "messages": list(ASK), "max_completion_tokens": 9}
+
+
+async def test_a_service_that_wants_alternating_roles_gets_them():
+    """As in Mistral's templates, which vLLM and llama.cpp apply: calls and results do not count."""
+    call = ToolCall("call_0001", "add", "{}")
+    results = result_messages([(call, "3", ToolResult.of_text("3"))])
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    limit: Message = {"role": "user", "content": "Answer now."}
+    pictured: Message = {"role": "user", "content": [picture]}
+    refusal = "After the optional system message, conversation roles must alternate user/assistant"
+
+    def template(body: dict[str, Any]) -> Step:
+        counted = [x for x in body["messages"] if x["role"] != "tool" and "tool_calls" not in x]
+        alternate = all((x["role"] == "user") == (n % 2 == 0) for n, x in enumerate(counted))
+        return says("ok") if alternate else fails(500, {"code": 500, "message": refusal})
+
+    async with CHAT.model_of(template) as (subject, endpoint):
+        for turns in ((limit,), (pictured, limit), (call_message("", [call]), *results, limit)):
+            assert (await ask_streamed(subject, ModelRequest((*ASK, *turns))))[0].text == "ok"
+    assert len(endpoint.requests) == 4  # refused once
+    texts, parts, after_results = (x.body["messages"] for x in endpoint.requests[1:])
+    assert [x["content"] for x in texts] == ["go\n\nAnswer now."]
+    go, answer = ({"type": "text", "text": x} for x in ("go", "Answer now."))
+    assert [x["content"] for x in parts] == [[go, picture, answer]]
+    assert [x["role"] for x in after_results[1:]] == ["assistant", "tool", "assistant", "user"]
 
 
 def piece(**call: Any) -> dict[str, Any]:

@@ -9,19 +9,20 @@ so each service gets only its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from ...core.json import as_object
 from ...core.provider_schema import FunctionSpec
 from ..media import split, without
-from ..messages import ADDED, Message, added_by, with_calls
+from ..messages import ADDED, Message, added_by, join_paragraphs, with_calls
 from .accumulator import ChatReply
 from .base import ModelRequest
 from .openai import OpenAIModel, answer_format, arguments_as_object
 
 _REASONING_MODEL = re.compile(r"(?:.*/)?(?:gpt-5|o\d)")
+_READ = "I have read the results."  # stands between results and a person's text
 _RENAMED_LIMIT = ("api.openai.com", ".azure.com")
 
 
@@ -78,7 +79,9 @@ class ChatModel(OpenAIModel):
                     head = f"[From the result of {name}, not from the user:]"
                     media_parts += [{"type": "text", "text": head}, *media]
             plain.append(message)
-        return [*plain, {"role": "user", "content": media_parts}] if media_parts else plain
+        if media_parts:
+            plain.append({"role": "user", "content": media_parts})
+        return _alternating(plain) if self._quirks.alternates else plain
 
     def _with_added(self, message: Message) -> Message:
         """Return the message with this service's own fields, except the ones it refuses."""
@@ -90,6 +93,29 @@ class ChatModel(OpenAIModel):
                 _merge(_call(x), as_object(of_calls.get(x["id"])), refused) for x in calls
             ]
         return _merge(plain, as_object(added.get("message")), refused)
+
+
+def _alternating(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with one of the assistant between any two of the user."""
+    turns: list[Message] = []
+    for message in messages:
+        role, before = message["role"], turns[-1]["role"] if turns else ""
+        if role == before == "user":
+            message = {"role": role, "content": _join(turns.pop()["content"], message["content"])}
+        elif role == "user" and before == "tool":
+            turns.append({"role": "assistant", "content": _READ})
+        turns.append(message)
+    return turns
+
+
+def _join(first: Any, second: Any) -> Any:
+    """Join two contents, each a text or a list of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return join_paragraphs(first, second)
+    parts: list[Any] = []
+    for content in (first, second):
+        parts += [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return parts
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,9 @@ _NO_MEDIA = re.compile(
     r"|roles must alternate",
     re.IGNORECASE,
 )
+# Mistral's and Gemma's templates. They do not count calls and results, so a person's text may not
+# follow a result either.
+_MUST_ALTERNATE = re.compile("roles must alternate", re.IGNORECASE)
 _MEDIA_STATUSES = {0, 400, 404, 413, 415, 422, 500, 501}
 # As worded by OpenAI and DeepSeek; Groq; vLLM; llama.cpp.
 _ABOUT_FORMAT = re.compile(
@@ -34,13 +37,15 @@ class ServiceQuirks:
 
     `refused` holds request fields, names of fields that the service itself added to messages, and
     `image` and `audio` for media in tool results. `limit_name` is the service's name for the answer
-    limit; `window_tokens` the size it stated when a request was too long.
+    limit; `window_tokens` the size it stated when a request was too long. With `alternates` it
+    takes no two messages of the user without one of the assistant between them.
     """
 
     refused: set[str] = field(default_factory=set[str])
     limit_name: str = ""
     calls_functions: bool = True
     window_tokens: int = 0
+    alternates: bool = False
 
     def learn(
         self,
@@ -65,7 +70,7 @@ class ServiceQuirks:
             or self._learn_limit_name(error.param, words, body)
         ):
             return True
-        return self.learn_media(words, status, media)
+        return self.learn_media(words, status, media) or self._learn_alternation(words)
 
     def learn_media(self, words: str, status: int, media: set[str]) -> bool:
         """Drop one kind: the one named in the refusal, or else pictures before sounds.
@@ -107,6 +112,12 @@ class ServiceQuirks:
                 self.limit_name = other
                 return True
         return False
+
+    def _learn_alternation(self, words: str) -> bool:
+        if self.alternates or not _MUST_ALTERNATE.search(words):
+            return False
+        self.alternates = True
+        return True
 
 
 _quirks: dict[tuple[str, str], ServiceQuirks] = {}
