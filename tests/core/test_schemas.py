@@ -122,6 +122,25 @@ def test_a_value_that_does_not_fit_is_reported_in_one_line():
         assert problem.startswith("not JSON")
 
 
+def test_a_value_that_fits_no_branch_is_explained_by_the_one_it_means():
+    """FastAPI, hono and tsoa describe unions so; without this a model cannot mend its call."""
+
+    def shape(kind: JsonObject, size: str) -> JsonObject:
+        return {"properties": {"kind": kind, size: INTEGER}, "required": ["kind", size]}
+
+    either = [shape({"const": "circle"}, "r"), shape({"enum": ["square"]}, "side")]
+    schema = {"properties": {"shape": {"anyOf": [{"oneOf": either}, {"type": "null"}]}}}
+    for value, problem in (
+        ({"kind": "square"}, 'shape: "side" is a required property'),
+        ({"kind": "circle", "r": "x"}, 'shape.r: "x" is not of type "integer"'),
+        (
+            {"kind": "cow", "r": 1},
+            'shape.kind: "circle" was expected or shape.kind: "cow" is not one of "square"',
+        ),
+    ):
+        assert SchemaCheck(schema).problems({"shape": value}) == [problem]
+
+
 @settings(max_examples=40)
 @given(JSON)
 def test_any_json_can_be_checked(value: Any):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -85,8 +85,8 @@ class SchemaCheck:
             if steps > _MAX_STEPS_TO_EXPLAIN:
                 return ["it does not match, and is too large to say where"]
             _unmatched.characters = _MAX_MATCHED
-            errors = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
-            return [_problem(x) for x in errors]
+            problems = (y for x in self._validator.iter_errors(value) for y in _problems(x))
+            return list(islice(problems, _MAX_PROBLEMS))
         except ValueError as cause:
             return [f"not JSON: {cause}"]
 
@@ -254,6 +254,34 @@ def _compiled_pattern(pattern: str) -> jsonschema_rs.Validator | None:
 
 def _refuse(uri: str) -> Any:
     raise ValueError(f"a schema may not refer to {uri}")
+
+
+def _problems(error: jsonschema_rs.ValidationError) -> Iterator[str]:
+    """Yield the problems of an error: of a choice, those of the branch that the value means.
+
+    A branch is not meant if it has another type, or another constant in the value or one of its
+    properties, as a discriminator has; if all are so, the problem is what each of them expects.
+    """
+    branches = cast("list[list[jsonschema_rs.ValidationError]]", getattr(error.kind, "context", []))
+    if error.kind.name not in ("anyOf", "oneOf") or not all(branches):
+        yield _problem(error)
+        return
+    depth = len(error.instance_path)
+    meant = [x for x in branches if not any(_is_another(y, depth) for y in x)]
+    if meant:
+        for inner in min(meant, key=len):
+            yield from _problems(inner)
+        return
+    others = [next(y for y in x if _is_another(y, depth)) for x in branches]
+    yield " or ".join(dict.fromkeys(map(_problem, others)))
+
+
+def _is_another(error: jsonschema_rs.ValidationError, depth: int) -> bool:
+    """Return whether an error in a branch, for a value at `depth`, says that another is meant."""
+    kind, below = error.kind, len(error.instance_path) - depth
+    if kind.name == "type":
+        return below == 0
+    return below <= 1 and (kind.name == "const" or (kind.name == "enum" and len(kind.value) == 1))
 
 
 def _problem(error: jsonschema_rs.ValidationError) -> str:
