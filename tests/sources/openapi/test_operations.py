@@ -136,6 +136,13 @@ def test_parameters_of_a_path_hold_for_its_operations_unless_they_redefine_them(
     assert other["q"] == {"type": "string"}
 
 
+def test_a_header_described_twice_in_upper_and_lower_case_is_one_argument():
+    """Nest describes the header of `@Headers('x-req')` and of `@ApiHeader` so."""
+    header = {"in": "header", "required": True, "schema": {"type": "string"}}
+    tool = only({"parameters": [{**header, "name": x} for x in ("x-req", "X-Req")]})
+    assert list(arguments_of(tool)) == ["X-Req"]
+
+
 def test_the_same_name_in_several_places_is_several_arguments_that_lead_back():
     number = {"name": "id", "schema": {"type": "number"}}
     parameters = [

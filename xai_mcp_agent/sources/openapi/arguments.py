@@ -96,7 +96,9 @@ def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
             raise BadOperation("its `parameters` are not a list")
         for value in as_list(level):
             parameter = document.follow(value)
-            merged[str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))] = parameter
+            place, name = str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))
+            # Nest describes `x-req` and `X-Req`: header names ignore case.
+            merged[place, name.lower() if place == "header" else name] = parameter
     return list(merged.values())
 
 
