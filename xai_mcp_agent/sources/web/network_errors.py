@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ...core.places import THIS_MACHINE, place_of_host
@@ -92,26 +93,35 @@ def is_this_machine(url: str) -> bool:
 def proxy_of(url: str) -> str:
     """Return the proxy that the environment names for a URL, or ""."""
     parts, proxies = urlsplit(url), getproxies()
-    host = parts.hostname or ""
     exceptions = proxies.get("no", "").lower().split(",")
-    is_direct = proxy_bypass(host) or any(_excepts(x.strip(), host) for x in exceptions)
-    if is_this_machine(url) or is_direct:
+    is_direct = proxy_bypass(parts.hostname or "")
+    if is_this_machine(url) or is_direct or any(_excepts(x.strip(), parts) for x in exceptions):
         return ""
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
 
 
-def _excepts(exception: str, host: str) -> bool:
-    """Return whether an item of NO_PROXY covers a host, in a form that urllib does not know.
+def _excepts(exception: str, url: SplitResult) -> bool:
+    """Return whether an item of NO_PROXY covers a URL, in a form that urllib does not know.
 
-    Companies write `*.example.com` and `10.0.0.0/8`, which curl and Go know.
+    Companies write `*.example.com` and `10.0.0.0/8`, which curl and Go know; httpx2 and Go know
+    `example.com:8443`, and httpx2 `https://example.com`.
     """
-    if exception.startswith("*"):
-        return host.endswith(exception[1:])
-    try:
+    host = url.hostname or ""
+    with suppress(ValueError):  # one of them is a name
         return ip_address(host) in ip_network(exception, strict=False)
-    except ValueError:  # a name
+    try:
+        item = urlsplit(exception if "://" in exception else f"all://{exception}")
+        port = item.port
+    except ValueError:
         return False
+    url_port = url.port or {"http": 80}.get(url.scheme, 443)
+    if item.scheme not in ("all", url.scheme) or port not in (None, url_port):
+        return False
+    name = item.hostname or ""
+    if name.startswith("*"):
+        return host.endswith(name[1:])
+    return bool(name) and f".{host}".endswith(f".{name.removeprefix('.')}")
 
 
 def by_which_way(url: str) -> str:

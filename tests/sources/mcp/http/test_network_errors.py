@@ -131,7 +131,14 @@ def test_a_socks_proxy_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
     assert "ConnectError" in failure_at("http://example.invalid/mcp").problem
 
 
-def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    "exception",
+    ["*.example.invalid", "mcp.example.invalid:8443", "https://mcp.example.invalid", "a, *"],
+)
+def test_the_variable_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch, exception: str):
+    """In the forms of curl, Go and httpx2."""
     use_proxy(monkeypatch, "http://127.0.0.1:9")
-    monkeypatch.setenv("no_proxy", "*.example.invalid")
-    assert "proxy" not in failure_at("http://mcp.example.invalid/mcp").problem
+    monkeypatch.setenv("no_proxy", exception)
+    assert "proxy" not in failure_at("https://mcp.example.invalid:8443/mcp").problem
+    if exception != "a, *":
+        assert "proxy" in failure_at("http://other.invalid:8444/mcp").problem
