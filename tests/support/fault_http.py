@@ -167,9 +167,9 @@ class _Handler(ThreadHandler):
         else:
             self.answer(405)
 
-    def open_stream(self) -> None:
+    def open_stream(self, endpoint: str = "/sse/messages") -> None:
         """Open the stream of the older kind."""
-        self._stream([b"event: endpoint\ndata: /sse/messages\n\n"])
+        self._stream([f"event: endpoint\ndata: {endpoint}\n\n".encode()])
 
     def do_DELETE(self) -> None:
         self.owner.faults.get("DELETE", lambda *_: self.answer(200))(self, {})

@@ -15,12 +15,13 @@ from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolRes
 from .redactor import redact_value
 from .secrets import Mask
 
-_LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents bring their own
+# Both HTTP libraries are in use: models and agents bring their own. The SDK logs a server's URL.
+_LOGGERS = ("httpx2", "httpx", "mcp.client.streamable_http")
 
 
 @contextmanager
 def mask_logs(mask: Mask) -> Generator[None]:
-    """Mask the logs of the HTTP libraries within the block, in the whole process."""
+    """Mask the logs of HTTP within the block, in the whole process."""
 
     def hide(record: logging.LogRecord) -> bool:
         record.msg, record.args = mask(record.getMessage()), ()

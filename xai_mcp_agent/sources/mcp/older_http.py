@@ -79,7 +79,8 @@ def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
         raise WrongEndpoint(
             f"its endpoint {address} is on another server, where credentials are not sent"
         )
-    return str(endpoint)
+    # A relative address has the user and password of the URL, an absolute one has not.
+    return str(endpoint.copy_with(userinfo=endpoint.userinfo or httpx2.URL(url).userinfo))
 
 
 async def _read(

@@ -118,8 +118,9 @@ def test_all_requests_have_the_same_headers(era: str):
     assert different == {"mcp-method", "content-length"} & call_headers.keys()
 
 
-def test_credentials_in_the_url_are_sent():
-    """As a browser and curl send them; a sign-in takes no part."""
+def test_credentials_in_the_url_are_sent(caplog: pytest.LogCaptureFixture):
+    """As a browser and curl send them; a sign-in takes no part. The SDK logs the URL."""
+    caplog.set_level("DEBUG")
     with fault_http(era="modern") as peer:
         url = peer.url.replace("//", "//me:pass-word-1@")
         with bridge_with(it={"url": url}) as bridge:
@@ -127,6 +128,17 @@ def test_credentials_in_the_url_are_sent():
         assert {x.get("authorization") for x in peer.requests} == {
             f"Basic {b64encode(b'me:pass-word-1').decode()}"
         }
+    assert "pass-word-1" not in caplog.text
+
+
+def test_credentials_in_the_url_are_sent_to_an_absolute_address_for_messages():
+    with fault_http() as peer:
+        endpoint = peer.sse_url + "/messages"
+        peer.faults["GET"] = lambda handler, _: handler.open_stream(endpoint)
+        url = peer.sse_url.replace("//", "//me:pass-word-1@")
+        with bridge_with(it={"url": url}) as bridge:
+            assert bridge.call_tool("it", "echo", {"text": "in"}).text == "in"
+        assert "authorization" in peer.requests[-1]
 
 
 def echoing(before: int, status: int, kind: str) -> Fault:
