@@ -137,6 +137,10 @@ def test_no_tool_is_offered_while_decisions_cannot_be_read(
         assert hint in " ".join(capsys.readouterr().out.split())
         _, out, _ = Cli(capsys)("servers", "check", "--json")
         assert hint in json.loads(out)["decisions"]
+        with Bridge.open(settings) as bridge:
+            plan = bridge.plan_tools("pay")
+        assert not plan.calls
+        assert hint in plan.failed["shop"]
         lock.unlink()
         lock.symlink_to(shared)  # which does not exist
         with pytest.raises(NoTools):

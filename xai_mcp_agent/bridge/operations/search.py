@@ -224,6 +224,8 @@ class SearchOperations(ToolOperations):
         await engine.decisions.read()
         await self.catalog.digest_all(x for x in tools if self.lock_of(x.source))
         await engine.rules.prepare(tools, self.caller)
+        if trouble := engine.decisions.why_unknown():
+            failed = {**(failed or {}), **{x.source: trouble for x in tools if x.source}}
         usable = {x.key: x for x in tools if not any(self.obstacles(x, preferences))}
         weights = dict[ToolKey, float]()
         for key, tool in usable.items():
