@@ -120,6 +120,36 @@ def test_values_that_json_does_not_have_become_similar_ones(tmp_path: Path):
             json.dumps(result.structured, allow_nan=False)
 
 
+TABLES = r"""
+from datetime import datetime
+import numpy
+class Table:  # as a DataFrame of pandas
+    def __init__(self, rows): self.size = rows
+    def __str__(self): return "0\n...\n9"
+    def to_string(self): return "\n".join(map(str, range(self.size)))
+class Missing(datetime):  # as NaT of pandas
+    year = property(lambda self: float("nan"))
+    def __str__(self): return "NaT"
+def f(expression: str): return eval(expression)
+"""
+
+
+def test_tables_and_arrays_are_written_whole(tmp_path: Path):
+    """Printed, pandas and numpy leave the middle out; one missing date is no error."""
+    with offering(tmp_path / "tools.py", TABLES) as bridge:
+        for expression, text in {
+            "Table(4)": "0\n1\n2\n3",
+            "numpy.arange(2000)": str(list(range(2000))),
+            "{'n': numpy.int64(3), 'x': numpy.float32(1.5), 't': Table(2)}":
+                '{"n": 3, "x": 1.5, "t": "0\\n1"}',
+            "[Missing(2026, 1, 2), datetime(2026, 1, 2), 1]": '["NaT", "2026-01-02T00:00:00", 1]',
+        }.items():  # fmt: skip
+            assert bridge.call_tool("it", "f", {"expression": expression}).text == text
+        for expression in ("Table(10**9)", "{'a': numpy.zeros(10**6)}"):
+            result = bridge.call_tool("it", "f", {"expression": expression})
+            assert "its result has more than 8 MB" in result.text
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

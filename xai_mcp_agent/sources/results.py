@@ -17,6 +17,7 @@ NO_RESULT_TEXT = "The tool ran and returned nothing."
 # A longer result should have been saved to a file: it is unreadable. Writing as much JSON stops
 # everything else for a tenth of a second.
 _MAX_BYTES = 8 * 1024**2
+_MAX_CELLS = 500_000  # of a table or an array; pandas writes as many in 15 s
 
 
 class ResultTooLarge(ValueError):
@@ -50,18 +51,38 @@ def result_of(value: Any) -> ToolResult:
 def json_of(value: Any) -> bytes:
     """Return a value as JSON; see `result_of`."""
     try:
-        return to_json(value, fallback=str, inf_nan_mode="strings")
+        return _write(value)
     except PydanticSerializationError as cause:
-        if "utf-8" not in str(cause):
+        if "Circular reference" in str(cause):
             raise
         from pydantic import TypeAdapter  # here: hardly any value needs it
 
-        texts = _as_texts(TypeAdapter(Any).dump_python(value))
-        return to_json(texts, fallback=str, inf_nan_mode="strings")
+        return _write(_as_texts(TypeAdapter(Any).dump_python(value)))
+
+
+def _write(value: Any) -> bytes:
+    return to_json(value, fallback=_similar, inf_nan_mode="strings")
+
+
+def _similar(value: Any) -> Any:
+    """Return a value of JSON, or a text, for one that JSON does not have.
+
+    pandas and numpy leave out the middle of what is large when it is printed, so they write it all.
+    """
+    for name in ("to_string", "tolist"):
+        method = getattr(cast(type[Any], type(value)), name, None)
+        if callable(method) and isinstance(getattr(value, "size", None), int):
+            if value.size > _MAX_CELLS:
+                raise ResultTooLarge
+            return method(value)
+    return str(value)
 
 
 def _as_texts(value: Any) -> Any:
-    """Return a value with UTF-8 texts: bytes that are none become base64, with `+` and `/`."""
+    """Return a value that can be written: bytes that are no text become base64, with `+` and `/`.
+
+    Anything else that cannot be written, such as a missing date of pandas, becomes its text.
+    """
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()  # file names may have half characters
@@ -76,6 +97,10 @@ def _as_texts(value: Any) -> Any:
         case list() | tuple() | set() | frozenset():
             return [_as_texts(x) for x in cast(list[Any], value)]
         case _:
+            try:
+                _write(value)
+            except PydanticSerializationError:
+                return _as_texts(_similar(value))
             return value
 
 
