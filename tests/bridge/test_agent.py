@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.policy.shredding import Clerk
+from tests.support.asking_server import asking_entry
 from tests.support.commands import write_settings
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, hangs, model_endpoint, says
@@ -351,3 +352,25 @@ def test_a_required_name_that_is_unknown_is_refused_at_once():
             Agent(bridge, required=["gon"])
         with pytest.raises(SettingsError, match="NO_SUCH_VARIABLE_HERE"):
             Agent(bridge, required="unset")
+
+
+def test_a_server_asks_the_model_of_the_agent_that_calls_it():
+    """FastMCP's `ctx.sample`: the reply and its tokens are the agent's, with a note of what ran."""
+    message = {"role": "user", "content": {"type": "text", "text": "Sum up: abc"}}
+    arguments = {
+        "method": "sampling/createMessage",
+        "params": {"messages": [message], "maxTokens": 50},
+    }
+    steps = [calls(("it_ask", arguments)), says("a, b, c"), says("Done.")]
+    settings = {"mcpServers": {"it": asking_entry(sampling="allow")}}
+    with Bridge(settings) as bridge, model_endpoint(steps) as endpoint:
+        result = Agent(bridge, "it", model=endpoint.model).run("Sum up.")
+        bodies = [x.body for x in endpoint.requests]
+    assert result.answer == "Done."
+    assert "a, b, c" in result.calls[0].result.text
+    assert [x["content"] for x in bodies[1]["messages"]] == ["Sum up: abc"]
+    assert result.usage["input_tokens"] == 3 * 20
+    assert result.notes == (
+        "it asks the model of agent (50 tokens at most): Sum up: abc",
+        "it answered it: a, b, c",
+    )

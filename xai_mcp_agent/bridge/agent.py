@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
@@ -22,6 +22,7 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.base import counts
 from ..agent.models.choice import OFFLINE, AgentModel
+from ..agent.sampling import LentModel, sample
 from ..agent.state import RunLimits
 from ..agent.structured import OutputSchema
 from ..agent.text_protocol import ProtocolChoice
@@ -29,6 +30,7 @@ from ..agent.toolsets import FixedToolset, Toolset
 from ..core.calls import Caller, Host, ToolInvocation
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
+from ..core.questions import SamplingReply, SamplingRequest
 from ..core.results import ToolResult
 from ..core.threads import beside_loop
 from ..core.tools import STATIC, ToolKey
@@ -154,7 +156,7 @@ class Agent:
 
         self._bridge = bridge
         seconds = wait_seconds if toolbelt is None else inf
-        self.aio = AioAgent(bridge, caller, spec, tools, seconds)
+        self.aio = AioAgent(bridge, caller, model, spec, tools, seconds)
         """The same methods for callers that own an asyncio loop."""
 
     def run(self, question: AgentInput) -> AgentResult:
@@ -185,6 +187,7 @@ class AioAgent:
         self,
         bridge: Bridge,
         caller: Callable[[Host | None], Caller],
+        model: AgentModel,
         spec: Callable[[], AgentSpec],
         tools: Callable[[Operations], ToolSpec],
         wait_seconds: float,
@@ -192,6 +195,7 @@ class AioAgent:
         self._bridge = bridge
         # Each is called once per run; the run closes the model of its spec.
         self._caller = caller
+        self._model = model
         self._spec = spec
         self._tools = tools
         self._wait_seconds = wait_seconds
@@ -218,9 +222,24 @@ class AioAgent:
         `show_waiting` gets the names of the awaited sources.
         """
         _check_question(question)
-        caller = self._caller(host)
-        operations = self._bridge.aio.operations.for_caller(caller)
         notes, calls = list[str](), list[ToolFinished]()
+        caller = self._caller(host)
+        operations, env = self._bridge.aio.operations, self._bridge.settings.env
+
+        async def lend(request: SamplingRequest) -> SamplingReply:
+            mask = operations.mask
+            lent = LentModel(
+                self._model,
+                caller.name,
+                env,
+                mask,
+                lambda text: notes.append(mask(text)),
+                run.count,
+            )
+            return await sample(lent, request)
+
+        caller = replace(caller, sampler=lend)
+        operations = operations.for_caller(caller)
         record = self._recorder(caller)
 
         async def emit(event: RunEvent) -> None:

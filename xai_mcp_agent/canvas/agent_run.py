@@ -19,6 +19,7 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import TokenUsage, counts
 from ..agent.results import text_of_result
+from ..agent.sampling import LentModel, sample
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
@@ -34,7 +35,7 @@ from ..core.visible import visible
 from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from ..views.tools import review_text
-from .agents import agent_in, notes_on, resolve_agent_name, settings_of, spec_of
+from .agents import agent_in, model_of, notes_on, resolve_agent_name, settings_of, spec_of
 from .at_node import Stage, on_stage, recorder
 from .conversations import conversation_with, is_nothing, long_results_in, store_long_results
 from .lease import BridgeLease, busy
@@ -42,7 +43,6 @@ from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
 from .run_state import resumable_run
-from .sampling import sample
 from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tool_choice
 
 # Keys of `ctx`, for the length of the workflow's run.
@@ -357,8 +357,14 @@ class _AgentWork:
 
     def lend_model(self, count: Callable[[TokenUsage], None]) -> None:
         """Let servers use this agent's model, if the settings allow it."""
-        name = self.stage.caller.name
-        self.stage.person.sampler = partial(sample, self.stage, self.agent, name, count)
+        stage, name = self.stage, self.stage.caller.name
+
+        def tell(text: str) -> None:
+            stage.post(lambda: stage.console.note("??", text))
+
+        model, env = model_of(self.agent), stage.bridge.settings.env
+        lent = LentModel(model, name, env, stage.console.mask, tell, count)
+        stage.person.sampler = partial(sample, lent)
 
     def approve_by(self, branch: Callable[[ApprovalRequest], ApprovalScope | None]) -> None:
         """Have a branch approve calls, in the workflow's thread."""

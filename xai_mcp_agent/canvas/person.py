@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -35,7 +35,7 @@ from ..console.terminal_questions import (
     why_not_here,
 )
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
-from ..core.calls import NO_MODEL
+from ..core.calls import NO_MODEL, Sampler
 from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..core.questions import (
@@ -68,7 +68,6 @@ _WHY = (
 )
 
 
-Sampler: TypeAlias = Callable[[SamplingRequest], Awaitable[SamplingReply]]
 """Lends a model to servers; see `Host.sample`."""
 
 

@@ -65,6 +65,9 @@ class Host(Protocol):
         ...
 
 
+Sampler: TypeAlias = Callable[[SamplingRequest], Awaitable[SamplingReply]]
+
+
 class Nobody:
     """A host that declines everything; `reason` says why and what to do."""
 
@@ -122,7 +125,8 @@ class Caller:
 
     `workflow` and `node` are its place on the canvas.
 
-    `host` answers questions of servers during the call; None means the bridge's own host. With
+    `host` answers questions of servers during the call; None means the bridge's own host.
+    `sampler` lends servers the model of the agent; without it the host is asked for one. With
     `locks` all its sources must match the accepted definitions, whatever the settings say.
     `approval` maps patterns of tools to words, see `settings.approval`; `approvals` are a person's
     approvals for this run, and `facts` the earlier calls of the run. `far` is set for callers of
@@ -135,6 +139,7 @@ class Caller:
     toolbelt: str = ""
     run: str = ""
     host: Host | None = field(default=None, compare=False)
+    sampler: Sampler | None = field(default=None, compare=False)
     locks: DefinitionLock = False
     approval: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     approvals: RunApprovals = field(default_factory=RunApprovals, compare=False)

@@ -166,7 +166,7 @@ class Sampling:
             self._count()
             with self._clocks.pause():
                 request = _request_of(params, self._settings)
-                reply = await self._requests.asker().sample(request)
+                reply = await self._requests.sampler()(request)
         except SamplingRefused as reason:
             return types.ErrorData(code=_REJECTED, message=self._refuse(str(reason)))
         except Exception as cause:

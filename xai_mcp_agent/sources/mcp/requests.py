@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.calls import PROGRAM, Caller, FarClient, Host, remaining_seconds
+from ...core.calls import PROGRAM, Caller, FarClient, Host, Sampler, remaining_seconds
 from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection, is_modern
@@ -228,6 +228,11 @@ class Requests:
         """Return the host that answers the server's current question."""
         hosts = self.hosts()
         return next((x for x in hosts if not x.why_nobody), hosts[0] if hosts else self._host)
+
+    def sampler(self) -> Sampler:
+        """Return what answers the server's current request to a model."""
+        samplers = (x.caller.sampler for x in self.asking())
+        return next((x for x in samplers if x is not None), self.asker().sample)
 
     def note(self, text: str) -> None:
         """Add a remark to each request in `asking`."""

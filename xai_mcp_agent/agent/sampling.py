@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..agent.arguments import parse_arguments
-from ..agent.conversation import call_message
-from ..agent.media import content_of
-from ..agent.messages import Message, ToolCall
-from ..agent.models.base import ModelReply, ModelRequest, TokenUsage
-from ..agent.models.choice import AgentModel
-from ..console.text import cut
 from ..core.errors import XaiMcpError
-from ..core.json import JsonObject
+from ..core.json import JsonObject, clip
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
 from ..core.questions import (
     SamplingMessage,
@@ -33,53 +26,61 @@ from ..core.questions import (
 from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
 from ..core.threads import beside_loop
 from ..core.visible import own_names
-from .agents import model_of
-from .at_node import Stage
+from .arguments import parse_arguments
+from .conversation import call_message
+from .media import content_of
+from .messages import Message, ToolCall
+from .models.base import ModelReply, ModelRequest, TokenUsage
+from .models.choice import OFFLINE, AgentModel
 
 _QUOTE_CHARS = 300
 
 
-async def sample(
-    stage: Stage,
-    agent: Mapping[str, Any],
-    name: str,
-    count: Callable[[TokenUsage], None],
-    request: SamplingRequest,
-) -> SamplingReply:
-    """Return the reply of this agent's model, for the run on the stage. `count` gets the usage.
+@dataclass(frozen=True)
+class LentModel:
+    """Model of the agent with this name. `tell` gets lines for a person, `count` the usage."""
+
+    model: AgentModel
+    agent: str
+    env: Mapping[str, str]
+    mask: Callable[[str], str]
+    tell: Callable[[str], None]
+    count: Callable[[TokenUsage], None]
+
+
+async def sample(lent: LentModel, request: SamplingRequest) -> SamplingReply:
+    """Return the reply of this model.
 
     Raises:
         SamplingRefused: the model cannot take this request, or its service refused.
     """
-
-    def tell(text: str) -> None:
-        stage.post(lambda: stage.console.note("??", text))
-
-    model = _model_for(agent, request).open(stage.bridge.settings.env)
+    model = _model_for(lent.model, request).open(lent.env)
     try:
         if request.tools and not model.calls_functions:
             raise SamplingRefused(f"the model {model.name} cannot call functions")
-        has_vision = agent.get("agent_provider") != "offline"
+        has_vision = lent.model.provider != OFFLINE
         model_request = _model_request(request, has_vision=has_vision)
         limit = f"{request.max_tokens} tokens at most"
-        quote = cut(_last_words(request), _QUOTE_CHARS)
-        tell(f"{request.server} asks the model of {name} ({limit}): {quote}")
+        quote = _quote(_last_words(request))
+        lent.tell(f"{request.server} asks the model of {lent.agent} ({limit}): {quote}")
         try:
             reply = await model.reply(model_request, _drop_text)
         except XaiMcpError as cause:
             raise SamplingRefused(f"the model gave no answer: {cause}") from cause
-        count(reply.usage)
-        answer = cut(reply.text or "(a tool)", _QUOTE_CHARS)
-        tell(f"it answered {request.server}: {answer}")
+        lent.count(reply.usage)
+        lent.tell(f"it answered {request.server}: {_quote(reply.text or '(a tool)')}")
         # The model knows no secret of ours, but the server's conversation may contain one.
-        text, chars = stage.console.mask(reply.text), sum(len(x.arguments) for x in reply.calls)
+        text, chars = lent.mask(reply.text), sum(len(x.arguments) for x in reply.calls)
         return await beside_loop(chars, lambda: _reply_of(reply, text, model.name, request))
     finally:
         await model.aclose()
 
 
-def _model_for(agent: Mapping[str, Any], request: SamplingRequest) -> AgentModel:
-    own = model_of(agent)
+def _quote(text: str) -> str:
+    return clip(" ".join(text.split()), _QUOTE_CHARS)
+
+
+def _model_for(own: AgentModel, request: SamplingRequest) -> AgentModel:
     more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
     temperature = own.temperature if request.temperature is None else request.temperature
     return replace(
