@@ -123,6 +123,11 @@ async def test_a_proxy_or_certificates_that_cannot_be_used_are_reported(
     assert "Unknown scheme for proxy URL" in proxy
     assert "Check HTTPS_PROXY" in proxy
     assert PASSWORD not in proxy
+    use_proxy(monkeypatch, f"http://ada:{PASSWORD}/9@127.0.0.1:9")  # its `/` should be `%2F`
+    proxy = await refusal()
+    assert "Check HTTPS_PROXY" in proxy
+    assert PASSWORD not in proxy
+    use_proxy(monkeypatch, "")
     monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file.pem")
     assert "No such file" in await refusal()
 

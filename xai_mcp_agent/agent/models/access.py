@@ -86,6 +86,7 @@ class ModelAccess:
         Raises:
             ModelError: the environment names a proxy or certificates that cannot be used.
         """
+        import httpx2
         import openai
 
         connect = min(_CONNECT_SECONDS, timeout_seconds)
@@ -95,6 +96,8 @@ class ModelAccess:
             return openai.AsyncOpenAI(
                 **self.identity(), timeout=timeout, max_retries=0, http_client=http
             )
+        except httpx2.InvalidURL:
+            words = ""  # with a `/` in a proxy's password, it quotes that as the port
         except (ImportError, OSError, ValueError) as cause:
             words = str(cause)
         # Raised outside `except`: the cause may hold a proxy's password.

@@ -87,6 +87,8 @@ def endpoint_embeddings(
                 model=model, input=texts, encoding_format="float"
             )
             return _vectors(answer.content, len(texts))
+        except httpx2.InvalidURL:  # it may quote a proxy's password
+            words = "The address, or a proxy's in the environment, is not valid."
         except (
             openai.OpenAIError, httpx2.HTTPError, ImportError, OSError, ValueError, RecursionError
         ) as cause:  # fmt: skip
