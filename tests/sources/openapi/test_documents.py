@@ -61,7 +61,8 @@ BILLION = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]" + "".join(
     [
         ("a: &x [*x]", "stands for nothing, or for itself"), ("a: *nothing", "stands for nothing"),
         ("- " * 300 + "x", "nested"), ("[" * 100_000, "nested"), ("a: [1", "not YAML"),
-        ('{"a": 1,}}', "not JSON"), ("? [a]\n: 1", "a key that is a list"),
+        ('{"a": 1,}}', "not JSON"), ("\n<!DOCTYPE html>", "it is a web page"),
+        ("? [a]\n: 1", "a key that is a list"),
         (b"\xff\xfe\xff\xff\x00", "not text"), (BILLION, "aliases written out"),
     ],
 )  # fmt: skip

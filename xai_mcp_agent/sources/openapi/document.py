@@ -74,8 +74,11 @@ def parse(data: bytes | str) -> Any:
 
 
 def _parse(text: str) -> Any:
-    problem = ""
-    if text[:_BLANK].lstrip()[:1] in ("{", "["):
+    problem, begins = "", text[:_BLANK].lstrip()[:1]
+    if begins == "<":  # such as Swagger UI, at `/docs` of FastAPI and `/api` of Nest
+        problem = "it is a web page or XML. A page of documentation names its document's address"
+        raise NotReadable(problem)
+    if begins in ("{", "["):
         try:
             return json.loads(text)
         except RecursionError:
