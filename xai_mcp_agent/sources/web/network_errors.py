@@ -6,7 +6,7 @@ import errno
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import cast
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ...core.places import THIS_MACHINE, place_of_host
@@ -18,6 +18,7 @@ _UNTRUSTED = (
     "(its own, or that of whoever signed it)."
 )
 _HTTP_1 = "What answers there does not speak HTTP/1.1: check the port in `url`."
+_IN_USER = "!$%&'()*+,;=:"  # characters of a URL's user and password
 _TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
@@ -98,7 +99,12 @@ def proxy_of(url: str) -> str:
     if is_this_machine(url) or is_direct or any(_excepts(x.strip(), parts) for x in exceptions):
         return ""
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+    if not proxy:
+        return ""
+    scheme, _, rest = proxy.rpartition("://")
+    user, at, host = rest.rpartition("@")
+    # With a `/`, `?` or `#` in the password, httpx2 shows what is before it as a wrong port.
+    return f"{scheme or 'http'}://{quote(user, _IN_USER)}{at}{host}"
 
 
 def _excepts(exception: str, url: SplitResult) -> bool:

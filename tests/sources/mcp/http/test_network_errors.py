@@ -104,11 +104,12 @@ def test_a_server_on_this_machine_is_never_reached_through_a_proxy(monkeypatch: 
 
 
 def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch):
-    use_proxy(monkeypatch, "http://me:pass-word-1@127.0.0.1:9")
-    error = failure_at("https://example.invalid/mcp")
-    assert "(via the proxy 127.0.0.1:9)" in error.problem
-    assert "Check that the proxy runs" in error.next_step
-    assert "pass-word-1" not in str(error)
+    for password in ("pass-word-1", "pass-word-1/?#@2"):
+        use_proxy(monkeypatch, f"http://me:{password}@127.0.0.1:9")
+        error = failure_at("https://example.invalid/mcp")
+        assert "(via the proxy 127.0.0.1:9)" in error.problem
+        assert "Check that the proxy runs" in error.next_step
+        assert "pass-word-1" not in str(error)
     with fault_http() as peer:  # it knows no CONNECT
         proxy = peer.url.removesuffix("/mcp")
         use_proxy(monkeypatch, proxy)
