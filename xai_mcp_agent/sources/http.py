@@ -43,8 +43,8 @@ IDLE_SECONDS = 4.0
 CONNECT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
-PROXY_ERRORS = (ImportError, ValueError)
-"""Errors of making a client whose proxy speaks SOCKS or something else than HTTP."""
+PROXY_ERRORS = (ImportError, ValueError, httpx2.InvalidURL)
+"""Errors of making a client whose proxy speaks SOCKS or something else than HTTP, or is no URL."""
 
 _TIMEOUT = httpx2.Timeout(None, connect=CONNECT_SECONDS)
 _LARGE_PIECE_BYTES = 64 * 1024  # no more arrives at once; a larger piece was decompressed
@@ -171,12 +171,13 @@ class WebClient:
         async with self._opening:
             if proxy not in self._clients:
                 certificates = await anyio.to_thread.run_sync(trusted_certificates)
+                problem = ""
                 try:
                     self._clients[proxy] = self._new_client(proxy, certificates)
                 except PROXY_ERRORS as cause:
-                    raise httpx2.ProxyError(
-                        str(cause), request=httpx2.Request("GET", url)
-                    ) from None
+                    problem = proxy_problem(cause)
+                if problem:  # here without its cause, which may have a part of the password
+                    raise httpx2.ProxyError(problem, request=httpx2.Request("GET", url))
             return self._clients[proxy]
 
     def _new_client(self, proxy: str, certificates: ssl.SSLContext) -> httpx2.AsyncClient:
@@ -190,6 +191,13 @@ class WebClient:
             limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
             trust_env=False,  # `proxy_of` has already read it
         )
+
+
+def proxy_problem(cause: Exception) -> str:
+    """Return what is wrong with a proxy, without its password: for `PROXY_ERRORS`."""
+    # `http://me:pass#word@proxy` has the invalid port `pass`.
+    is_url = not isinstance(cause, httpx2.InvalidURL)
+    return str(cause) if is_url else "the proxy in the environment is not a URL"
 
 
 async def read_body(response: httpx2.Response, at_most: int) -> bytes:

@@ -118,7 +118,7 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
     assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
 
 
-def test_a_socks_proxy_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
+def test_a_socks_proxy_or_an_invalid_one_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
     """It is often in ALL_PROXY, beside proxies that are used."""
     use_proxy(monkeypatch, "socks://me:pass-word-1@127.0.0.1:9")
     service = {"openapiServices": {"it": {"spec": "http://example.invalid/spec"}}}
@@ -128,6 +128,13 @@ def test_a_socks_proxy_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
         assert "cannot be reached: Unknown scheme for proxy URL" in error.problem
         assert error.next_step.startswith("Name an HTTP proxy")
         assert "pass-word-1" not in str(error)
+    use_proxy(monkeypatch, "http://me:pass-word#1@127.0.0.1:9")
+    with Bridge(service, store="memory") as bridge:
+        errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
+    for error in errors:
+        assert "cannot be reached: the proxy in the environment is not a URL" in error.problem
+        assert error.next_step.startswith("Correct HTTPS_PROXY")
+        assert "pass-word" not in str(error)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert "ConnectError" in failure_at("http://example.invalid/mcp").problem
 
