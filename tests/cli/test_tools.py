@@ -95,6 +95,20 @@ def test_a_group_lists_its_tools_and_reports_missing_ones(folder: Path, cli: Cli
     assert "set_c" not in ran.text, "a server that failed may have it"
 
 
+def test_a_description_that_goes_on_in_the_next_line_is_not_cut_there(folder: Path, cli: Cli):
+    """Docstrings such as those of Python's `statistics`, and comments of workflows, are wrapped."""
+    texts = {
+        "a": "Estimates the median of data\n  around midpoints.\nMore.", "b": "Heading\n\nMore",
+    }  # fmt: skip
+    tools: list[dict[str, Any]] = [
+        {"name": x, "description": y, "inputSchema": {}} for x, y in texts.items()
+    ]
+    write_settings(folder, {"it": entry(tools=tools)})
+    out = cli("tools list it").out
+    assert "a(no parameters): Estimates the median of data around midpoints.\n" in out
+    assert "b(no parameters): Heading\n" in out
+
+
 # The past
 
 

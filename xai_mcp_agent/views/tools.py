@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from .history import NOTHING
 from .times import seconds_text, time_text, utc_text
 
 _DESCRIPTION_CHARS = 100
+_FIRST_WORDS_END = re.compile(r"\n[^\S\n]*\n|(?<=[.!?:])[^\S\n]*\n")
 _STANDING = {
     "accepted": "is as it was accepted",
     "changed": "changed since it was accepted",
@@ -66,8 +68,9 @@ def tool_text(entry: CatalogEntry) -> str:
     """Return a tool in one line: its signature, the decisions about it, and its description."""
     tool = entry.require()
     marks = f" ({x})" if (x := marks_of(entry)) else ""
-    first = (tool.description.strip().splitlines() or [""])[0]
-    short = clip(first, _DESCRIPTION_CHARS)
+    # A sentence may go on in the next line, as in docstrings and in comments of workflows.
+    first = _FIRST_WORDS_END.split(tool.description.strip(), maxsplit=1)[0]
+    short = clip(" ".join(first.split()), _DESCRIPTION_CHARS)
     title = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == title else x for x in (title, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"
