@@ -74,6 +74,15 @@ def test_a_tool_whose_header_annotation_is_invalid_is_left_out_with_a_note():
     assert "Tool 'bad' was left out: an x-mcp-header in its inputSchema is not valid." in notes
 
 
+def test_a_tool_that_can_only_be_called_as_a_task_is_left_out_with_a_note():
+    """`simulate-research-query` of server-everything refuses each other call."""
+    slow, either = (tool(x, execution={"taskSupport": x}) for x in ("required", "optional"))
+    tools, notes = tools_and_notes(tools=[slow, either])
+    assert names_of(tools) == ["optional"]
+    why = "its calls must be tasks of MCP 2025-11-25, which are not supported"
+    assert notes == (f"Tool 'required' was left out: {why}.",)
+
+
 def test_tools_that_the_settings_switch_off_are_not_listed():
     with bridge_with(it={**entry(), "disabledTools": ["die", "no_such"]}) as bridge:
         names = names_of(bridge.list_tools("it"))

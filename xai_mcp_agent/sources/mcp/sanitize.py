@@ -88,6 +88,8 @@ def _problem_of(tool: JsonObject) -> str:
         return "its inputSchema is not an object schema"
     if _is_deep(tool):
         return "it is nested too deeply"
+    if as_object(tool.get("execution")).get("taskSupport") == "required":
+        return "its calls must be tasks of MCP 2025-11-25, which are not supported"
     try:
         json.dumps(tool, allow_nan=False)
     except ValueError:
