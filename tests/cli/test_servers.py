@@ -146,6 +146,13 @@ def test_the_time_limit_of_the_command_line_is_named_and_a_wrong_one_refused(
         cli(f"call it never --timeout {seconds}").fails(says, status=2)
 
 
+def test_a_call_that_fails_without_a_word_is_not_an_empty_line(folder: Path, cli: Cli):
+    """FastMCP sends an empty text for `raise ToolError("")`."""
+    failure = {"content": [{"type": "text", "text": ""}], "isError": True}
+    write_settings(folder, {"it": entry(on={"tools/call": [["reply", failure]]})})
+    cli("call it echo text=a").fails("The tool failed without saying why.", status=3)
+
+
 # Functions
 
 

@@ -21,6 +21,7 @@ MAX_TURN_CHARS = 4 * MAX_RESULT_CHARS
 _HEAD_SHARE = 0.7
 _PAGE_SHARE = 0.75  # of the most that a result may have: a page is not cut itself
 _ID_CHARS = 12
+NO_REASON = "The tool failed without saying why."
 
 READ_RESULT = Tool(
     key=ToolKey(META.name, "", "read_result"),
@@ -143,11 +144,7 @@ def text_of_result(result: ToolResult) -> str:
         data = json.dumps(result.structured, ensure_ascii=False, default=str)
         text = f"{text}\n{data}".strip()
     if not text:
-        text = (
-            "The tool failed without saying why."
-            if result.is_error
-            else "The tool ran and returned nothing."
-        )
+        text = NO_REASON if result.is_error else "The tool ran and returned nothing."
     text = "\n".join([text, *(f"[note: {note}]" for note in result.notes)])
     # In the text, because a tool message has no field for it.
     return f"ERROR: {text}" if result.is_error and not text.startswith("ERROR") else text

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer import Argument, Option
 
+from ..agent.results import NO_REASON
 from ..bridge.faces import Bridge
 from ..canvas.at_node import call_here
 from ..catalog.entry import CatalogEntry, ToolListing
@@ -259,7 +260,8 @@ def call(
             result = bridge.call_tool(name, tool, values, timeout_seconds=timeout)
         else:
             result = call_here(bridge, name, tool, values, timeout, _print_progress)
-            say_result(result.text, to_stderr=result.is_error)
+            text = result.text or (NO_REASON if result.is_error else "")
+            say_result(text, to_stderr=result.is_error)
     return Report(result_json(result), notes=result.notes, status=LOOK if result.is_error else 0)
 
 
