@@ -175,8 +175,8 @@ class WebClient:
                 try:
                     self._clients[proxy] = self._new_client(proxy, certificates)
                 except PROXY_ERRORS as cause:
-                    problem = proxy_problem(cause)
-                if problem:  # here without its cause, which may have a part of the password
+                    problem = str(cause)
+                if problem:  # here without its cause, which says less
                     raise httpx2.ProxyError(problem, request=httpx2.Request("GET", url))
             return self._clients[proxy]
 
@@ -191,13 +191,6 @@ class WebClient:
             limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
             trust_env=False,  # `proxy_of` has already read it
         )
-
-
-def proxy_problem(cause: Exception) -> str:
-    """Return what is wrong with a proxy, without its password: for `PROXY_ERRORS`."""
-    # `http://me:pass#word@proxy` has the invalid port `pass`.
-    is_url = not isinstance(cause, httpx2.InvalidURL)
-    return str(cause) if is_url else "the proxy in the environment is not a URL"
 
 
 async def read_body(response: httpx2.Response, at_most: int) -> bytes:

@@ -37,7 +37,6 @@ from ..http import (
     CONNECT_SECONDS,
     IDLE_SECONDS,
     PROXY_ERRORS,
-    proxy_problem,
     read_body,
     retry_after,
 )
@@ -84,7 +83,7 @@ async def http_streams(
     try:
         client = ServerHttpClient(connection, auth, certificates)
     except PROXY_ERRORS as cause:
-        connection.failure = f"{proxy_problem(cause)}{by_which_way(settings.url)}"
+        connection.failure = f"{cause}{by_which_way(settings.url)}"
         raise
     async with client:
         if settings.transport == "sse":

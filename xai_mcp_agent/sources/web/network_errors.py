@@ -60,8 +60,7 @@ _HELP = (
      _HTTP_1),
     (("using socks proxy", "unknown scheme for proxy"),
      "Name an HTTP proxy in HTTPS_PROXY and HTTP_PROXY instead."),
-    (("proxy in the environment is not a url",),
-     "Correct HTTPS_PROXY or HTTP_PROXY: in its password, `#`, `/` and `?` are %23, %2F and %3F."),
+    (("invalid port",), "Correct HTTPS_PROXY or HTTP_PROXY: it is not a URL."),
     (("via the proxy",),
      "Check that the proxy runs and allows this address, or name the server's host in NO_PROXY."),
 )  # fmt: skip
@@ -135,9 +134,7 @@ def _excepts(exception: str, url: SplitResult) -> bool:
 def by_which_way(url: str) -> str:
     """Return a phrase about the proxy to append to a failure, or ""."""
     try:
-        parts = urlsplit(proxy_of(url))
-        parts.port  # noqa: B018 - before a `#`, what looks like a port is half a password
-    except ValueError:
+        where = urlsplit(proxy_of(url)).netloc.rpartition("@")[2]  # without user and password
+    except ValueError:  # it is not a URL
         return ""
-    where = parts.netloc.rpartition("@")[2]  # without its user and password
     return f" (via the proxy {where})" if where else ""

@@ -128,13 +128,13 @@ def test_a_socks_proxy_or_an_invalid_one_is_refused_with_the_fix(monkeypatch: py
         assert "cannot be reached: Unknown scheme for proxy URL" in error.problem
         assert error.next_step.startswith("Name an HTTP proxy")
         assert "pass-word-1" not in str(error)
-    use_proxy(monkeypatch, "http://me:pass-word#1@127.0.0.1:9")
+    use_proxy(monkeypatch, "http://me:pass-word-1@127.0.0.1:9x")
     with Bridge(service, store="memory") as bridge:
         errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
     for error in errors:
-        assert "cannot be reached: the proxy in the environment is not a URL" in error.problem
+        assert "cannot be reached: Invalid port: '9x' (via the proxy 127.0.0.1:9x)" in error.problem
         assert error.next_step.startswith("Correct HTTPS_PROXY")
-        assert "pass-word" not in str(error)
+        assert "pass-word-1" not in str(error)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert "ConnectError" in failure_at("http://example.invalid/mcp").problem
 
