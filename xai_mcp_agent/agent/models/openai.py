@@ -244,6 +244,8 @@ def arguments_as_object(arguments: Any) -> Any:
     value = read_json(arguments)
     if isinstance(value, str):  # some services send JSON in a string
         value = read_json(value)
+    if value is None:  # some models write `null` for a tool without parameters
+        return "{}"
     return json.dumps(value if is_object(value) else {"INVALID_JSON": arguments})
 
 
