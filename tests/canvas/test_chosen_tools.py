@@ -132,7 +132,8 @@ def test_an_unknown_name_in_a_group_or_a_filter_is_reported(capsys: pytest.Captu
 
 def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
     """A guess could let in unwanted tools."""
-    filters = ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"tools": 5}}, 5)
+    entries = ({"onyl": ["a"]}, ["a"], {"tools": 5}, None, "")
+    filters = (*({"tagged": x} for x in entries), 5)
     for wrong in (*({"tool_filters": x} for x in filters), {"blocked_tools": ["a", 3]}):
         spec = {"standard_tools": {}, "mcp_servers": ["tagged"], **wrong}
         (key,) = wrong

@@ -230,6 +230,8 @@ def _filters(value: Any, port: str, node: str) -> dict[str, ToolFilter]:
     for name, entry in mapping(value, port, node).items():
         place = f"{port}.{name}"
         ports = mapping(entry, place, node)
+        if not isinstance(entry, Mapping):  # None, or an empty text
+            raise BadSetting(f"`{place}` of {node} is empty. Write `tools` in it, or leave it out.")
         for key in ports:
             if key not in ("tools", "except_tools"):
                 raise BadSetting(
