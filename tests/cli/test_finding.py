@@ -59,7 +59,7 @@ def test_explain_shows_how_to_call_a_tool_and_when_it_was_first_seen(examples: P
     cli("tools explain library borrow_book").shows(
         "library: Borrow a book ", "borrow_book(book_id: integer, reader: string)",
         "book_id (integer, required): ", 'Example: borrow_book {"book_id": ', "Known since 20",
-        "never called.",
+        "never called.", "Its source says: it changes something, ",
     )  # fmt: skip
     line = "tools explain library borrow_book --request 'lend a book to Ada'"
     cli(line).shows("A search for this finds library/borrow_book first")

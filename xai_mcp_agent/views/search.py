@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
+from ..console.approval import claims
 from ..console.text import clean, count, one_line
 from ..core.json import JsonObject
 from ..core.schemas import fields, signature, value_label
@@ -109,6 +110,8 @@ def _explained_lines(explained: ExplainedTool) -> Iterator[str]:
     yield one_line(f"{tool.name}({signature(tool.input_schema)})", "  ")
     yield from _parameter_lines(tool.input_schema)
     yield clean(f"  Example: {tool.name} {json.dumps(explained.example, ensure_ascii=False)}")
+    if effects := claims(tool.annotations):
+        yield f"  Its source says: {', '.join(effects)}."
     if tool.note:
         yield one_line(f"Note: {tool.note}", "  ")
     yield one_line(_age_text(explained), "  ")
