@@ -109,6 +109,19 @@ def test_a_description_that_goes_on_in_the_next_line_is_not_cut_there(folder: Pa
     assert "b(no parameters): Heading\n" in out
 
 
+def test_explain_shows_the_alternatives_of_a_choice_as_such(folder: Path, cli: Cli):
+    """FastAPI, tsoa and Nest describe unions of bodies so."""
+    either = [
+        {"type": "object", "properties": {"kind": {"const": kind}, "name": {"type": "string"}}}
+        for kind in ("cat", "dog")
+    ]
+    schema = {"type": "object", "properties": {"pet": {"oneOf": either}}}
+    tools: list[dict[str, Any]] = [{"name": "keep", "inputSchema": schema}]
+    write_settings(folder, {"it": entry(tools=tools)})
+    out = cli("tools explain it keep").shows('or pet.kind ("dog")', "or pet.name (string)").out
+    assert 'or pet.kind ("cat")' not in out
+
+
 # The past
 
 

@@ -118,10 +118,13 @@ def _explained_lines(explained: ExplainedTool) -> Iterator[str]:
 
 
 def _parameter_lines(schema: JsonObject) -> Iterator[str]:
+    seen = set[tuple[str, ...]]()
     for path, spec, is_required in islice(fields(schema, _LEVELS), _MOST_PARAMETERS):
         words = f": {x}" if (x := spec.get("description")) else ""
         needed = ", required" if is_required else ""
-        yield one_line(f"{'.'.join(path)} ({value_label(spec)}{needed}){words}", _INDENT)
+        again = "or " if path in seen else ""  # another alternative of a choice has it, too
+        seen.add(path)
+        yield one_line(f"{again}{'.'.join(path)} ({value_label(spec)}{needed}){words}", _INDENT)
 
 
 def _age_text(explained: ExplainedTool) -> str:
