@@ -118,15 +118,16 @@ def test_all_requests_have_the_same_headers(era: str):
     assert different == {"mcp-method", "content-length"} & call_headers.keys()
 
 
-def test_credentials_in_the_url_are_sent(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize("user", ["me:pass-word-1", ":pass-word-1"])
+def test_credentials_in_the_url_are_sent(caplog: pytest.LogCaptureFixture, user: str):
     """As a browser and curl send them; a sign-in takes no part. The SDK logs the URL."""
     caplog.set_level("DEBUG")
     with fault_http(era="modern") as peer:
-        url = peer.url.replace("//", "//me:pass-word-1@")
+        url = peer.url.replace("//", f"//{user}@")
         with bridge_with(it={"url": url}) as bridge:
             assert bridge.call_tool("it", "echo", {"text": "in"}).text == "in"
         assert {x.get("authorization") for x in peer.requests} == {
-            f"Basic {b64encode(b'me:pass-word-1').decode()}"
+            f"Basic {b64encode(user.encode()).decode()}"
         }
     assert "pass-word-1" not in caplog.text
 

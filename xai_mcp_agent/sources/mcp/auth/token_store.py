@@ -103,7 +103,8 @@ class Access:
 
 def can_be_signed_in_to(server: ServerSettings) -> bool:
     """Return whether the server's settings allow a sign-in; a user in the URL replaces it."""
-    has_user = server.auth.use == "auto" and bool(urlsplit(server.url).username)
+    url = urlsplit(server.url)
+    has_user = server.auth.use == "auto" and bool(url.username or url.password)
     return server.transport != "stdio" and server.auth.use != "no" and not has_user
 
 
