@@ -137,6 +137,15 @@ def test_a_call_by_execute_tool_is_a_call_of_the_tool_that_it_names():
     assert run_in_conversation([talk], {}, ["lib"]).calls[-1].tool == "lend"
 
 
+def test_a_call_without_arguments_in_a_conversation_was_made_with_none():
+    by_name = {"id": "c1", "function": {"name": "lib_list", "arguments": ""}}
+    arguments = json.dumps({"tool": "lib/list"})
+    executed = {"id": "c2", "function": {"name": "execute_tool", "arguments": arguments}}
+    talk = {"role": "assistant", "tool_calls": [by_name, executed]}
+    calls = run_in_conversation([talk], {}, ["lib"]).calls
+    assert [(x.tool, x.arguments) for x in calls] == [("list", {}), ("list", {})]
+
+
 def test_a_run_is_read_from_the_file_in_which_it_waits(tmp_path: Path):
     """A result that was too long for the model is read whole."""
     book = {"title": "X", "text": "y" * MAX_RESULT_CHARS}

@@ -266,7 +266,8 @@ def _source(kind: str, source: str) -> str:
 
 
 def _arguments_in(fields: JsonObject) -> JsonObject | None:
-    return _dict(parse_json_text(fields.get("arguments")))
+    """Return the arguments of a call; models may leave them out if there are none."""
+    return _dict(parse_json_text(fields.get("arguments") or {}))
 
 
 def _find_tool(
