@@ -133,7 +133,7 @@ def failure_of(cause: BaseException, service: ModelService) -> AttemptFailure:
         if isinstance(cause, httpx2.TimeoutException):
             return AttemptFailure(timeout_error(service))
         if isinstance(cause, httpx2.ConnectError):
-            is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(cause)
+            is_untrusted = "certificate verify failed" in str(cause)
             step = "Is the server running, and is `base_url` right?"
             if is_untrusted:
                 step = "SSL_CERT_FILE can name a PEM file that vouches for its certificate."
