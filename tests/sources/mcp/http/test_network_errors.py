@@ -119,22 +119,24 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
 
 
 def test_a_socks_proxy_or_an_invalid_one_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch):
-    """It is often in ALL_PROXY, beside proxies that are used."""
-    use_proxy(monkeypatch, "socks://me:pass-word-1@127.0.0.1:9")
+    """SOCKS is often in ALL_PROXY, beside proxies that are used."""
     service = {"openapiServices": {"it": {"spec": "http://example.invalid/spec"}}}
-    with Bridge(service, store="memory") as bridge:
-        errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
-    for error in errors:
-        assert "cannot be reached: Unknown scheme for proxy URL" in error.problem
-        assert error.next_step.startswith("Name an HTTP proxy")
-        assert "pass-word-1" not in str(error)
-    use_proxy(monkeypatch, "http://me:pass-word-1@127.0.0.1:9x")
-    with Bridge(service, store="memory") as bridge:
-        errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
-    for error in errors:
-        assert "cannot be reached: Invalid port: '9x' (via the proxy 127.0.0.1:9x)" in error.problem
-        assert error.next_step.startswith("Correct HTTPS_PROXY")
-        assert "pass-word-1" not in str(error)
+    port = "Invalid port: '9x' (via the proxy 127.0.0.1:9x)"
+    for proxy, problem, fix in (
+        ("http://me:pass-word-1@127.0.0.1:9x", port, "Correct HTTPS_PROXY"),
+        (
+            "socks://me:pass-word-1@127.0.0.1:9",
+            "Unknown scheme for proxy URL",
+            "Name an HTTP proxy",
+        ),
+    ):
+        use_proxy(monkeypatch, proxy)
+        with Bridge(service, store="memory") as bridge:
+            errors = [failure_of(bridge), failure_at("http://example.invalid/mcp")]
+        for error in errors:
+            assert f"cannot be reached: {problem}" in error.problem
+            assert error.next_step.startswith(fix)
+            assert "pass-word-1" not in str(error)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert "ConnectError" in failure_at("http://example.invalid/mcp").problem
 
